@@ -12,6 +12,7 @@ from agent_relay.agents.adapters import build_renderer, load_adapter
 from agent_relay.domain.documents.packet import ResumePacket
 from agent_relay.packet._cuts import shorten
 from agent_relay.packet.budget import estimate_tokens, fit_packet
+from tests.support.sizes import sized
 
 SOURCE = {"agent": "alpha", "transcript": "/t/alpha.jsonl", "turn": 1}
 
@@ -106,15 +107,15 @@ def test_exchanges_that_would_be_missed_most_stay() -> None:
     assert max(gone) <= min(left)
 
 
-@pytest.mark.size("test")
-@pytest.mark.parametrize("tokens", [40_000, 30_000, 15_000, 6_000, 3_000, 1_500])
+@pytest.mark.size("every")
+@pytest.mark.parametrize("tokens", sized([40_000, 30_000, 15_000, 6_000, 3_000, 1_500], [3_000]))
 def test_the_text_fits_its_budget(tokens: int) -> None:
     """The reason there is a budget at all."""
     assert estimate_tokens(show(full())) > 40_000
     assert estimate_tokens(show(fit_packet(full(), tokens=tokens, render=show))) <= tokens
 
 
-@pytest.mark.size("test")
+@pytest.mark.size("every")
 def test_sections_give_way_in_the_declared_order() -> None:
     """The less room, the more sections are named; the user's own words last."""
     seen: list[set[str]] = [
@@ -185,7 +186,7 @@ def test_fitting_what_was_fitted_changes_nothing() -> None:
     assert fit_packet(fitted, tokens=8_000, render=show) == fitted
 
 
-@pytest.mark.size("test")
+@pytest.mark.size("every")
 @settings(max_examples=15)
 @given(st.integers(0, 40), st.integers(12, 900), st.integers(1_500, 40_000))
 def test_any_packet_fits_any_sensible_budget(count: int, size: int, tokens: int) -> None:

@@ -3,15 +3,16 @@
 import json
 import os
 import shlex
-import shutil
 import subprocess
-import sys
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
 
-from agent_relay.agents.launch import HOOK_PATH, build_hook_command
+from agent_relay.agents.launch import build_hook_command
 from agent_relay.store.context_notes import leave_note, take_note
+from tests.agents.broken_hooks import BREAKS, break_hook, install, remove_all, remove_hook, remove_python
+from tests.support.sizes import sized
 
 pytestmark = pytest.mark.size("test")
 
@@ -21,11 +22,7 @@ PAYLOAD = b'{"hook_event_name": "UserPromptSubmit", "prompt": "What does it do?"
 @pytest.fixture
 def installation(tmp_path: Path) -> Path:
     """A Python and a hook entry of their own, to be broken."""
-    place = tmp_path / "it's here"
-    place.mkdir()
-    os.symlink(sys.executable, place / "python")
-    shutil.copy(HOOK_PATH, place / "hook.py")
-    return place
+    return install(tmp_path / "it's here")
 
 
 def call(
@@ -42,36 +39,9 @@ def call(
     )
 
 
-def remove_hook(place: Path) -> None:
-    """The package was removed."""
-    os.unlink(place / "hook.py")
-
-
-def remove_python(place: Path) -> None:
-    """The environment was removed."""
-    os.unlink(place / "python")
-
-
-def remove_all(place: Path) -> None:
-    """Nothing is left."""
-    shutil.rmtree(place)
-
-
-def break_hook(place: Path) -> None:
-    """Another program's file stands there, half written."""
-    (place / "hook.py").write_text('import sys\nprint(\'{"decision": "block"}\'\n')
-
-
 def replace_hook(place: Path) -> None:
     """Something else stands there, that prints and refuses."""
     (place / "hook.py").write_text("import sys\nprint('approve nothing')\nsys.exit(2)\n")
-
-
-def break_python(place: Path) -> None:
-    """What is called Python is no program."""
-    os.unlink(place / "python")
-    (place / "python").write_bytes(b"\x7fELF nothing")
-    os.chmod(place / "python", 0o700)
 
 
 def kill_python(place: Path) -> None:
@@ -81,10 +51,11 @@ def kill_python(place: Path) -> None:
     os.chmod(place / "python", 0o700)
 
 
-BREAKS = [remove_hook, remove_python, remove_all, break_hook, replace_hook, break_python, kill_python]
-
-
-@pytest.mark.parametrize("damage", BREAKS)
+@pytest.mark.size("every")
+@pytest.mark.parametrize(
+    "damage",
+    sized([*BREAKS, replace_hook, kill_python], [break_hook, kill_python], name=attrgetter("__name__")),
+)
 @pytest.mark.parametrize("shell", ["/bin/sh", "bash"])
 def test_a_hook_of_a_broken_installation_says_nothing_and_ends_well(
     installation: Path, tmp_path: Path, shell: str, damage: object

@@ -3,20 +3,22 @@
 import json
 import os
 import resource
-import shutil
 import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
 
 from agent_relay import hook
-from agent_relay.agents.launch import HOOK_PATH, build_unmanaged_command
+from agent_relay.agents.launch import build_unmanaged_command
 from agent_relay.client import autostart
 from agent_relay.domain.names import LEG_VARIABLE, RACE_VARIABLE
+from tests.agents.broken_hooks import BREAKS, install
 from tests.support.relay_world import wait_until
+from tests.support.sizes import sized
 
 PAYLOAD = b'{"hook_event_name": "StopFailure", "session_id": "57460c66"}'
 DAEMON = """import json, os
@@ -29,11 +31,9 @@ ROUNDS = 9
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     """A Python, a hook, a daemon that tells of its start, and folders for reports and sockets."""
-    place = tmp_path / "it's here"
+    place = install(tmp_path / "it's here")
     for name in ("daemon", "reports", "run"):
-        (place / name).mkdir(parents=True)
-    os.symlink(sys.executable, place / "python")
-    shutil.copy(HOOK_PATH, place / "hook.py")
+        (place / name).mkdir()
     (place / "daemon" / "__main__.py").write_text(DAEMON.format(path=str(tmp_path / "started")), "utf-8")
     return place
 
@@ -125,33 +125,6 @@ def test_inside_a_leg_it_does_nothing(place: Path) -> None:
     assert not (place.parent / "started").exists()
 
 
-def remove_hook(place: Path) -> None:
-    """The package was removed."""
-    os.unlink(place / "hook.py")
-
-
-def remove_python(place: Path) -> None:
-    """The environment was removed."""
-    os.unlink(place / "python")
-
-
-def remove_all(place: Path) -> None:
-    """The installation was moved."""
-    os.rename(place, place.parent / "moved")
-
-
-def break_hook(place: Path) -> None:
-    """An upgrade is half done."""
-    (place / "hook.py").write_text("def main(:\n", "utf-8")
-
-
-def break_python(place: Path) -> None:
-    """What stands there is no program any more."""
-    os.unlink(place / "python")
-    (place / "python").write_bytes(b"\x7fELF")
-    (place / "python").chmod(0o755)
-
-
 def remove_reports(place: Path) -> None:
     """The state folder was deleted."""
     os.rmdir(place / "reports")
@@ -172,20 +145,14 @@ def replace_reports(place: Path) -> None:
     os.mkfifo(place / "reports" / "hooks.jsonl")
 
 
-@pytest.mark.size("test")
+@pytest.mark.size("every")
 @pytest.mark.parametrize(
     "breaks",
-    [
-        remove_hook,
-        remove_python,
-        remove_all,
-        break_hook,
-        break_python,
-        remove_reports,
-        remove_daemon,
-        remove_runtime,
-        replace_reports,
-    ],
+    sized(
+        [*BREAKS, remove_reports, remove_daemon, remove_runtime, replace_reports],
+        [BREAKS[0], remove_daemon, replace_reports],
+        name=attrgetter("__name__"),
+    ),
 )
 def test_whatever_is_gone_the_agent_does_not_notice(place: Path, breaks: Callable[[Path], None]) -> None:
     """A status of 2 would block a prompt, and a word would become part of its conversation."""

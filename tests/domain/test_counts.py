@@ -1,6 +1,6 @@
 import pytest
 
-from agent_relay.domain.text.names import describe_window, name_limit, name_rest
+from agent_relay.domain.text.names import describe_window, name_rest
 from agent_relay.domain.text.plain import render_count
 
 
@@ -10,13 +10,6 @@ def test_a_number_of_things_has_the_right_form(number: int, text: str) -> None:
     assert render_count(number, "handoff") == text
 
 
-@pytest.mark.parametrize(("scope", "text"), [("account", "its usage limit"), ("", "a limit")])
-def test_a_limit_has_a_name_people_know(scope: str, text: str) -> None:
-    """`account limit` alone says neither whose it is nor what happened."""
-    assert name_limit(scope) == text
-    assert name_limit("model", "opus") == "the limit of opus"
-
-
 @pytest.mark.parametrize(
     ("minutes", "text"),
     [(300, "5-hour window"), (10_080, "weekly window"), (1440, "daily window"), (43_200, "30-day window")],
@@ -24,10 +17,6 @@ def test_a_limit_has_a_name_people_know(scope: str, text: str) -> None:
 def test_a_usage_window_is_named_by_how_long_it_is(minutes: int, text: str) -> None:
     """Its adapter's name for it is a field of somebody's JSON."""
     assert describe_window("five_hour", minutes) == text
-
-
-def test_a_usage_window_of_unknown_length_has_its_adapters_name_in_words() -> None:
-    """Nothing better is known of it."""
     assert describe_window("model_pool", 0) == "model pool window"
 
 

@@ -25,4 +25,5 @@ def test_a_limit_without_words_of_its_own_is_called_by_what_it_covers() -> None:
     """What agents say may name nothing."""
     assert name_limit("model", "Opus") == "the limit of Opus"
     assert name_limit("model") == "the limit of its model"
+    assert name_limit("") == "a limit"
     assert name_limit("billing", text="Credit balance is too low") == "its credit limit"

@@ -59,27 +59,25 @@ def test_values_outside_their_range_are_refused(name: str, sent: dict[str, objec
         OPERATIONS[name].parse(sent)
 
 
-@pytest.mark.parametrize("name", OPERATIONS)
-def test_odd_values_raise_nothing_else(name: str) -> None:
+def test_odd_values_raise_nothing_else() -> None:
     """A peer may send any JSON there is."""
-    fields = [one.encode_name for one in msgspec.structs.fields(OPERATIONS[name].fields)]
-    refused = 0
-    for field in (*fields, "\ud800"):
-        for value in ODD:
-            try:
-                OPERATIONS[name].parse({field: value})
-            except WrongUseError:
-                refused += 1
-    assert refused >= len(ODD)
+    for name, operation in OPERATIONS.items():
+        fields = [one.encode_name for one in msgspec.structs.fields(operation.fields)]
+        refused = 0
+        for field in (*fields, "\ud800"):
+            for value in ODD:
+                try:
+                    operation.parse({field: value})
+                except WrongUseError:
+                    refused += 1
+        assert refused >= len(ODD), name
 
 
-@pytest.mark.parametrize("name", OPERATIONS)
-def test_no_environment_is_shown_with_the_fields(name: str) -> None:
+def test_no_environment_is_shown_with_the_fields() -> None:
     """It holds the user's keys, and fields are shown by whatever fails with them at hand."""
-    fields = OPERATIONS[name].fields
-    if "env" in fields.__struct_fields__:
+    kinds = [one.fields for one in OPERATIONS.values() if "env" in one.fields.__struct_fields__]
+    assert kinds
+    for fields in kinds:
         needed = {one.name: ("a" if one.type is str else ()) for one in msgspec.structs.fields(fields)}
         shown = repr(fields(**{**needed, "env": {"SOME_KEY": "sk-1"}}))
-        assert "SOME_KEY" not in shown
-        assert "sk-1" not in shown
-        assert "env=…" in shown
+        assert ("SOME_KEY" in shown, "sk-1" in shown, "env=…" in shown) == (False, False, True), fields

@@ -4,12 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.at_work import working_world
-from tests.support.relay_world import RelayWorld
+from tests.support.at_work import WorkingWorld, working_world
 
 
 @pytest.fixture
-def world() -> Iterator[RelayWorld]:
-    """A machine with two scripted agents and a daemon."""
-    with working_world() as made:
+def world() -> Iterator[WorkingWorld]:
+    """A machine with two scripted agents; who asks first has the daemon started."""
+    with working_world(starts=False) as made:
         yield made

@@ -1,5 +1,6 @@
 """Adopting a conversation whose own program may still run, under a real daemon: one owner, whoever asks."""
 
+import contextlib
 import json
 import os
 import signal
@@ -8,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -15,14 +17,14 @@ import pytest
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
-from tests.support.at_work import begin, finish_turn, has_taken_over, restart, say, working_world
+from tests.support.at_work import WorkingWorld
 from tests.support.own_adapters import add_adapter
-from tests.support.relay_world import RelayWorld, wait_until
+from tests.support.relay_world import wait_until
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
 NATIVE_ID = "3f069207-a498-4908-9635-da83670671ea"
-RUNS = 6
+RUNS = 3
 
 
 class Program:
@@ -34,7 +36,7 @@ class Program:
 
     def __init__(
         self,
-        world: RelayWorld,
+        world: WorkingWorld,
         cwd: str,
         *,
         agent: str = "demo",
@@ -55,8 +57,7 @@ class Program:
             {"type": "prompt", "at": at, "text": "paint the shed"},
             {"type": "say", "at": at, "text": "I will begin with the door."},
         ]
-        with open(self.transcript, "w", encoding="utf-8") as file:
-            file.write("".join(json.dumps(row) + "\n" for row in rows))
+        Path(self.transcript).write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
         self.process = subprocess.Popen(
             [name, "-c", script], executable="/bin/sh", cwd=cwd, env=world.environ, start_new_session=True
         )
@@ -75,20 +76,20 @@ class Program:
 
 
 @pytest.fixture
-def program(world: RelayWorld) -> Iterator[Program]:
+def program(world: WorkingWorld) -> Iterator[Program]:
     """A person's own demo agent at work in the project."""
     made = Program(world, world.project)
     yield made
     made.end()
 
 
-def adopt(world: RelayWorld, agent: str = "understudy", **fields: object) -> Session:
+def adopt(world: WorkingWorld, agent: str = "understudy", **fields: object) -> Session:
     """The session that `agent` is to go on with, once the daemon answered."""
     answer = world.open(agent, **{"from": "demo", **fields})
     return world.session(str(answer["session"]))
 
 
-def find_legs(world: RelayWorld, cwd: str) -> list[int]:
+def find_legs(world: WorkingWorld, cwd: str) -> list[int]:
     """The processes of relay's agents at work in `cwd`."""
     agents = [pid for pid, command in world.processes().items() if "/agent.py --" in command]
     # A program that an agent starts is called as the agent is until it is itself.
@@ -96,21 +97,20 @@ def find_legs(world: RelayWorld, cwd: str) -> list[int]:
 
 
 def _leads_session(pid: int) -> bool:
-    try:
+    with contextlib.suppress(ProcessLookupError):
         return os.getsid(pid) == pid
-    except ProcessLookupError:
-        return False
+    return False
 
 
 def _read_cwd(pid: int) -> str:
-    try:
+    with contextlib.suppress(OSError):
         return os.readlink(f"/proc/{pid}/cwd")
-    except OSError:
-        return ""
+    return ""
 
 
+@pytest.mark.size("test")
 def test_a_running_program_keeps_its_conversation_until_its_user_gives_it_up(
-    world: RelayWorld, program: Program
+    world: WorkingWorld, program: Program
 ) -> None:
     """It may go on by itself at its reset; a successor beside it would be a second owner."""
     with pytest.raises(WrongUseError, match="and may go on with that session itself") as refused:
@@ -121,13 +121,22 @@ def test_a_running_program_keeps_its_conversation_until_its_user_gives_it_up(
     assert program.lives
     adopted = adopt(world, yes=True)
     assert not program.lives
-    world.wait_for(adopted.id, has_taken_over, "the understudy took over")
+    world.wait_handed_over(adopted.id)
 
 
-def test_a_program_that_has_its_transcript_open_is_known_by_that(world: RelayWorld) -> None:
+def test_nobody_is_ended_for_a_successor_that_cannot_come(world: WorkingWorld, program: Program) -> None:
+    """The night would be lost: the program that would have gone on is gone, and nobody has its work."""
+    path = Path(add_adapter(world, "stranger"), "adapter.toml")
+    # Nothing this machine has signs it in.
+    path.write_text('sign_in_files = ["{home}/.nowhere/token"]\n' + path.read_text("utf-8"), "utf-8")
+    with pytest.raises(RelayError, match="stranger: not signed in"):
+        adopt(world, "stranger", yes=True, needs=["edit"])
+    assert program.lives
+
+
+def test_a_program_that_has_its_transcript_open_is_known_by_that(world: WorkingWorld) -> None:
     """What it is called, and where it runs, says nothing then: it is the file that tells."""
     _hold_open(add_adapter(world, "keeper"))
-    restart(world)
     elsewhere = f"{world.folder}/elsewhere"
     os.makedirs(elsewhere)
     other = Program(world, elsewhere)
@@ -140,7 +149,7 @@ def test_a_program_that_has_its_transcript_open_is_known_by_that(world: RelayWor
         adopted = adopt(world, **{"from": "keeper", "yes": True})
         assert not holding.lives
         assert other.lives
-        world.wait_for(adopted.id, has_taken_over, "the understudy took over")
+        world.wait_handed_over(adopted.id)
     finally:
         other.end()
         holding.end()
@@ -148,33 +157,16 @@ def test_a_program_that_has_its_transcript_open_is_known_by_that(world: RelayWor
 
 def _hold_open(folder: str) -> None:
     """The agent of the adapter in `folder` has its transcript open for as long as it works."""
-    path = f"{folder}/adapter.toml"
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
-    with open(path, "w", encoding="utf-8") as file:
-        text = text.replace('.demo-agent}/demo"', '.demo-agent}/keeper"')
-        file.write(text.replace('reader = "demo-jsonl"', 'reader = "demo-jsonl"\nheld_open = true'))
+    path = Path(folder, "adapter.toml")
+    text = path.read_text("utf-8").replace('.demo-agent}/demo"', '.demo-agent}/keeper"')
+    path.write_text(text.replace('reader = "demo-jsonl"', 'reader = "demo-jsonl"\nheld_open = true'), "utf-8")
 
 
-def test_nobody_is_ended_for_a_successor_that_cannot_come(world: RelayWorld, program: Program) -> None:
-    """The night would be lost: the program that would have gone on is gone, and nobody has its work."""
-    _sign_out(add_adapter(world, "stranger"))
-    restart(world)
-    with pytest.raises(RelayError, match="stranger: not signed in"):
-        adopt(world, "stranger", yes=True, needs=["edit"])
-    assert program.lives
+def test_a_packet_made_beforehand_is_no_way_around_the_program(world: WorkingWorld, program: Program) -> None:
+    """The session exists then, and the program that may go on with its work is still there.
 
-
-def _sign_out(folder: str) -> None:
-    """Nothing this machine has signs the adapter's agent in, and it can do nothing anybody needs."""
-    with open(f"{folder}/adapter.toml", encoding="utf-8") as file:
-        text = file.read()
-    with open(f"{folder}/adapter.toml", "w", encoding="utf-8") as file:
-        file.write('sign_in_files = ["{home}/.nowhere/token"]\n' + text)
-
-
-def test_a_packet_made_beforehand_is_no_way_around_the_program(world: RelayWorld, program: Program) -> None:
-    """The session exists then, and the program that may go on with its work is still there."""
+    A handoff by name leads to the same start, and starts nobody beside it either.
+    """
     saved = adopt(world, no_launch=True)
     assert saved.state is State.ENDED
     with pytest.raises(WrongUseError, match="and may go on with that session itself") as refused:
@@ -182,54 +174,42 @@ def test_a_packet_made_beforehand_is_no_way_around_the_program(world: RelayWorld
     assert refused.value.hint == (
         f"Quit demo first, or let relay end it: agent-relay understudy --session {saved.id} --yes"
     )
+    world.ask("use", session=saved.id, agent="understudy", yes=True)
+    world.wait_state(saved.id, State.RESTING)
+    assert find_legs(world, world.project) == []
     assert program.lives
     world.open("understudy", session=saved.id, yes=True)
     assert not program.lives
-    world.wait_for(saved.id, has_taken_over, "the understudy took over")
+    world.wait_handed_over(saved.id)
 
 
-def test_no_other_request_starts_somebody_beside_the_program(world: RelayWorld, program: Program) -> None:
-    """A handoff by name and a headless turn lead to the same start."""
-    saved = adopt(world, no_launch=True)
-    world.ask("use", session=saved.id, agent="understudy", yes=True)
-    world.wait_for(saved.id, lambda found: found.state is State.RESTING, "the handoff was given up")
-    assert find_legs(world, world.project) == []
-    assert program.lives
-    program.end()
-    world.open("understudy", session=saved.id, yes=True)
-    world.wait_for(
-        saved.id, lambda found: found.agent == "understudy" and found.state is State.READY, "it runs"
-    )
-
-
-def test_a_conversation_that_a_session_goes_on_with_is_not_adopted_again(world: RelayWorld) -> None:
+def test_a_conversation_that_a_session_goes_on_with_is_not_adopted_again(world: WorkingWorld) -> None:
     """Relay's own agent would be the second owner; a person may still hand that session over."""
-    session = begin(world)
-    say(world, session, "paint the shed")
-    finish_turn(world, session)
+    session = world.begin_worked("paint the shed")
     with pytest.raises(WrongUseError, match="already works on that session of demo") as refused:
         adopt(world, new=True)
     assert refused.value.hint == f"Hand that one over: agent-relay understudy --session {session}"
     world.open("understudy", session=session)
-    world.wait_for(session, has_taken_over, "the understudy took over")
+    world.wait_handed_over(session)
     with pytest.raises(WrongUseError, match="already works on that session of demo"):
         adopt(world, new=True)
 
 
 @pytest.mark.parametrize("holds", [False, True], ids=["by its name", "by its open file"])
-def test_terminals_that_ask_at_once_around_the_reset_find_one_owner(*, holds: bool) -> None:
+def test_terminals_that_ask_at_once_around_the_reset_find_one_owner(
+    world: WorkingWorld, *, holds: bool
+) -> None:
     """Before, at and after the program goes on by itself, with the daemon killed in between."""
-    with working_world() as world:
-        _hold_open(add_adapter(world, "keeper"))
-        restart(world)
-        for seed in range(RUNS):
-            _Run(world, Random(f"{holds} {seed}"), f"{world.folder}/run-{seed}", holds=holds).play()  # noqa: S311 - the same order again
+    _hold_open(add_adapter(world, "keeper"))
+    world.start_daemon()
+    for seed in range(RUNS):
+        _Run(world, Random(f"{holds} {seed}"), f"{world.folder}/run-{seed}", holds=holds).play()  # noqa: S311 - the same order again
 
 
 class _Run:
     """One project in which a program goes on by itself, and terminals want its conversation."""
 
-    def __init__(self, world: RelayWorld, random: Random, cwd: str, *, holds: bool) -> None:
+    def __init__(self, world: WorkingWorld, random: Random, cwd: str, *, holds: bool) -> None:
         os.makedirs(cwd)
         self.world = world
         self.random = random
@@ -255,7 +235,7 @@ class _Run:
             self._check()
             if kills_at is not None and time.monotonic() > kills_at:
                 kills_at = None
-                restart(self.world)
+                self.world.restart()
         for client in clients:
             client.join()
         self._ask(0, is_forced=True)
@@ -293,7 +273,7 @@ class _Run:
 
 
 def test_what_agents_keep_themselves_is_listed_for_a_start_by_age(
-    world: RelayWorld, program: Program
+    world: WorkingWorld, program: Program
 ) -> None:
     """Who starts an agent is asked about work of the same day only, and not if their own words choose one."""
     del program

@@ -4,76 +4,76 @@ import json
 import os
 import signal
 import threading
-import time
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from agent_relay.domain.errors import RelayError, WrongUseError
-from agent_relay.domain.events.session import LegReady, LegStarted, SessionCreated
+from agent_relay.domain.events.session import SessionCreated
 from agent_relay.domain.limits import Rest
 from agent_relay.domain.state import State
 from agent_relay.store.ledger import read_ledger, update_ledger
 from agent_relay.store.project import make_session_folder
-from tests.support.at_work import begin, finish_turn, folder_of, has_taken_over, restart, say
+from tests.support.at_work import WorkingWorld
 from tests.support.deleting import delete_folder
 from tests.support.leg_client import read_screen, type_into
-from tests.support.relay_world import RelayWorld, is_daemons, is_stopped, wait_until
+from tests.support.relay_world import is_daemons, wait_until
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
 
-def test_git_clean_in_the_middle_of_work_costs_no_failover(world: RelayWorld) -> None:
+@pytest.mark.size("test")
+def test_git_clean_in_the_middle_of_work_costs_no_failover(world: WorkingWorld) -> None:
     """`git clean -fdx` deletes what git ignores, our folder with its journal included."""
-    session = begin(world, task="paint the shed")
-    finish_turn(world, session)
+    session = world.begin(task="paint the shed")
+    world.finish_turn(session)
     before = len(world.events(session))
-    leg = folder_of(world, session)
+    leg = world.leg_folder(session)
     delete_folder(f"{world.project}/.agent-relay")
     type_into(leg, b"out\r")
     path = f"{world.project}/.agent-relay/sessions/{session}/journal.jsonl"
     wait_until(lambda: os.path.exists(path), "the journal is written again")
-    found = world.wait_for(session, has_taken_over, "the understudy took over")
+    found = world.wait_handed_over(session)
     assert found.task == "paint the shed"
     assert len(world.events(session)) > before
     assert os.stat(path).st_mode & 0o777 == 0o600
-    with open(f"{world.project}/.agent-relay/.gitignore", encoding="utf-8") as file:
-        assert file.read() == "*\n"
+    assert Path(f"{world.project}/.agent-relay/.gitignore").read_text("utf-8") == "*\n"
 
 
-def test_a_holder_that_is_stopped_for_a_while_keeps_its_agent(world: RelayWorld) -> None:
-    """A debugger, a SIGSTOP or a machine out of breath is no reason to kill somebody's agent."""
-    session = begin(world)
+def freeze_holder(world: WorkingWorld, session: str) -> int:
+    """The holder of the session's agent answers nobody, and another daemon finds it so."""
     leg = world.session(session).living_leg
     assert leg is not None
     os.kill(leg.holder_pid, signal.SIGSTOP)
-    restart(world)
+    world.restart()
+    return leg.holder_pid
+
+
+@pytest.mark.size("test")
+def test_a_holder_that_is_stopped_for_a_while_keeps_its_agent(world: WorkingWorld) -> None:
+    """A debugger, a SIGSTOP or a machine out of breath is no reason to kill somebody's agent.
+
+    Where it never answers again, stop must mean stop all the same: neither agent nor holder is left.
+    """
+    session = world.begin()
+    holder = freeze_holder(world, session)
     answer = world.open("demo")
-    wait_until(lambda: "does not answer" in str(world.ask("where", session=session)["trouble"]), "it is said")
-    os.kill(leg.holder_pid, signal.SIGCONT)
-    wait_until(lambda: not world.ask("where", session=session)["trouble"], "the holder answers again")
+    wait_until(lambda: "does not answer" in str(world.where(session, "trouble")), "it is said")
+    os.kill(holder, signal.SIGCONT)
+    wait_until(lambda: not world.where(session, "trouble"), "the holder answers again")
     assert answer["session"] == session
-    say(world, session, "out")
-    found = world.wait_for(session, has_taken_over, "the understudy took over")
+    found = world.run_out(session)
     assert found.legs[0].how == "stopped"
     assert len(found.legs) == 2
-
-
-def test_a_session_whose_holder_never_answers_again_can_be_ended(world: RelayWorld) -> None:
-    """Stop must mean stop: neither the agent nor the holder is left."""
-    session = begin(world)
-    leg = world.session(session).living_leg
-    assert leg is not None
-    os.kill(leg.holder_pid, signal.SIGSTOP)
-    restart(world)
-    world.ask("session.stop", session=session)
-    world.wait_for(session, lambda found: found.state is State.ENDED, "the session has ended")
+    freeze_holder(world, session)
+    world.stop(session)
     wait_until(lambda: all(is_daemons(line) for line in world.processes().values()), "nothing is left")
 
 
-def test_one_journal_nobody_can_read_does_not_cost_the_others(world: RelayWorld) -> None:
+def test_one_journal_nobody_can_read_does_not_cost_the_others(world: WorkingWorld) -> None:
     """An index names sessions of every repository: some are gone, some are damaged, one is a bug's."""
-    session = begin(world)
+    session = world.begin()
     spoilt = {
         "01ARZ3NDEKTSV4RRFFQ69G5FAA": b"not json\n",
         "01ARZ3NDEKTSV4RRFFQ69G5FAB": impossible("01ARZ3NDEKTSV4RRFFQ69G5FAB", world.project),
@@ -90,9 +90,8 @@ def test_one_journal_nobody_can_read_does_not_cost_the_others(world: RelayWorld)
     for name, root in roots.items():
         with open(f"{world.folders.sessions}/{name}.json", "w", encoding="utf-8") as file:
             json.dump({"root": root}, file)
-    with open(f"{world.folders.sessions}/01ARZ3NDEKTSV4RRFFQ69G5FAG.json", "w", encoding="utf-8") as file:
-        file.write("[" * 100_000)
-    restart(world)
+    Path(f"{world.folders.sessions}/01ARZ3NDEKTSV4RRFFQ69G5FAG.json").write_text("[" * 100_000, "utf-8")
+    world.restart()
     listed = world.ask("session.list")["sessions"]
     assert isinstance(listed, list)
     assert [entry["session"] for entry in listed] == [session]
@@ -102,8 +101,7 @@ def test_one_journal_nobody_can_read_does_not_cost_the_others(world: RelayWorld)
         world.open("demo", session="01ARZ3NDEKTSV4RRFFQ69G5FAD")
     with pytest.raises(WrongUseError, match="there is no session"):
         world.open("demo", session="01ARZ3NDEKTSV4RRFFQ69G5FAE")
-    say(world, session, "out")
-    world.wait_for(session, has_taken_over, "the understudy took over")
+    world.run_out(session)
 
 
 def impossible(session: str, root: str) -> bytes:
@@ -119,55 +117,42 @@ def impossible(session: str, root: str) -> bytes:
     return "".join(json.dumps(line) + "\n" for line in whole).encode()
 
 
-def open_in_vain(world: RelayWorld) -> None:
-    with pytest.raises(RelayError):
-        world.open("demo")
+def test_an_agent_whose_daemon_died_before_its_start_was_journalled_can_be_attached(
+    world: WorkingWorld,
+) -> None:
+    """It runs; without its pids in the journal no terminal would ever reach it.
 
-
-def lose_daemon_before_start(world: RelayWorld, *, age_s: float) -> str:
-    """A session whose agent has run for so long when a daemon comes that finds its start in no journal."""
-    world.kill_daemons()
-    daemon = world.start_daemon(pause_at="before leg.started")
-    terminal = threading.Thread(target=open_in_vain, args=(world,))
+    Its start is journalled before it is ready, even where its prompt stood there before the next daemon did.
+    """
+    frozen = world.freeze_at("before leg.started")
+    terminal = threading.Thread(target=world.open_both, args=("demo", {}))
     terminal.start()
-    wait_until(lambda: is_stopped(daemon.pid), "the daemon froze")
-    time.sleep(age_s)
-    restart(world)
+    world.wait_frozen(frozen)
+    (leg,) = os.listdir(world.folders.legs)
+    wait_until(lambda: "ready" in read_screen(f"{world.folders.legs}/{leg}"), "its prompt stands there")
+    world.restart()
     terminal.join()
     (name,) = os.listdir(f"{world.project}/.agent-relay/sessions")
-    return name
+    world.wait_state(name, State.READY)
+    told = world.names(name)
+    assert told.index("leg.started") < told.index("leg.ready")
+    assert world.where(name, "leg") == leg
+    assert world.where(name, "socket")
 
 
-def test_a_first_leg_whose_daemon_died_before_it_was_journalled_can_be_attached(world: RelayWorld) -> None:
-    """The agent runs; without its pids in the journal no terminal would ever reach it."""
-    name = lose_daemon_before_start(world, age_s=0)
-    world.wait_for(name, lambda found: found.state is State.READY, "the agent is ready")
-    answer = world.ask("where", session=name)
-    assert answer["leg"]
-    assert answer["socket"]
-
-
-def test_an_agent_is_journalled_as_started_before_it_is_ready(world: RelayWorld) -> None:
-    """Even where its prompt stood on its screen before the daemon that takes it up: who is told finds it."""
-    name = lose_daemon_before_start(world, age_s=2)
-    world.wait_for(name, lambda found: found.state is State.READY, "the agent is ready")
-    told = [type(event.body) for event in world.events(name)]
-    assert told.index(LegStarted) < told.index(LegReady)
-
-
-def test_secrets_in_a_task_a_focus_or_the_environment_reach_no_journal(world: RelayWorld) -> None:
+@pytest.mark.size("test")
+def test_secrets_in_a_task_a_focus_or_the_environment_reach_no_journal(world: WorkingWorld) -> None:
     """Journals live in repositories and are read aloud in bug reports."""
     world.environ["SHED_TOKEN"] = "quite-a-long-value-4711"
     token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-    session = begin(world, task=f"use {token} and quite-a-long-value-4711")
+    session = world.begin(task=f"use {token} and quite-a-long-value-4711")
     answer = world.ask(
         "use", session=session, agent="understudy", focus=f"not {token} but quite-a-long-value-4711"
     )
     assert answer["session"] == session
-    world.wait_for(session, has_taken_over, "the understudy took over")
+    world.wait_handed_over(session)
     path = f"{world.project}/.agent-relay/sessions/{session}/journal.jsonl"
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
+    text = Path(path).read_text("utf-8")
     created = world.events(session)[0].body
     assert isinstance(created, SessionCreated)
     assert "[redacted" in created.task
@@ -175,36 +160,25 @@ def test_secrets_in_a_task_a_focus_or_the_environment_reach_no_journal(world: Re
     assert "quite-a-long-value-4711" not in text
 
 
-def test_a_near_limit_is_kept_until_the_next_leg(world: RelayWorld) -> None:
-    """People want to know before it happens."""
-    session = begin(world)
-    say(world, session, "near")
-    found = world.wait_for(session, lambda found: found.near is not None, "the warning is journalled")
-    assert found.near is not None
-    assert found.near.text == "You've used 92% of your session limit"
-    world.ask("use", session=session, agent="")
-    assert world.wait_for(session, has_taken_over, "the understudy took over").near is None
-
-
-def test_a_session_that_is_ending_is_not_joined(world: RelayWorld) -> None:
+def test_a_session_that_is_ending_is_not_joined(world: WorkingWorld) -> None:
     """Whoever asks for the agent meanwhile wants one that stays."""
-    session = begin(world)
-    leg = folder_of(world, session)
+    session = world.begin()
+    leg = world.leg_folder(session)
     assert "ready" in read_screen(leg)
     world.ask("session.stop", session=session)
     answer = world.open("demo")
     assert answer["session"] != session
-    world.wait_for(session, lambda found: found.state is State.ENDED, "the session has ended")
+    world.wait_state(session, State.ENDED)
 
 
-def test_an_agent_that_answers_is_not_said_to_rest_any_more(world: RelayWorld) -> None:
+def test_an_agent_that_answers_is_not_said_to_rest_any_more(world: WorkingWorld) -> None:
     """It was tried all the same, and works: others must not pass it over until a reset nobody waits for."""
     seen_at = datetime.now(UTC) - timedelta(hours=1)
     until = datetime.now(UTC) + timedelta(hours=3)
     agents = ("demo", "other")
     rests = [Rest(agent, "", "account", until, "Your limit is reached", seen_at) for agent in agents]
-    session = begin(world)
+    session = world.begin()
     update_ledger(world.folders.ledger, lambda _: rests)
-    say(world, session, "hello")
+    world.say(session, "hello")
     wait_until(lambda: len(read_ledger(world.folders.ledger)) == 1, "the agent rests no longer")
     assert [rest.agent for rest in read_ledger(world.folders.ledger)] == ["other"]

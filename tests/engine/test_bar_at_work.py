@@ -2,20 +2,22 @@
 
 import pytest
 
-from agent_relay.domain.session import Session
-from agent_relay.domain.state import State
-from tests.support.at_work import begin, has_taken_over, say
-from tests.support.mute_agent import hand_over, is_at_rest, mutable_world, set_mute
-from tests.support.relay_world import RelayWorld
+from tests.support.at_work import WorkingWorld
+from tests.support.mute_agent import hand_over, is_at_rest, mutable_world
+from tests.support.relay_world import wait_until
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
 
-def test_who_waits_between_two_agents_is_given_the_bar() -> None:
-    """A terminal without an agent has nothing else to show."""
+@pytest.mark.size("test")
+def test_the_bar_stands_between_two_agents_until_the_handoff_is_held_back() -> None:
+    """A terminal without an agent has nothing else to show; a daemon that was killed leaves it there.
+
+    One key on it holds back: nobody has to know the handoff's name.
+    """
     with mutable_world() as world:
-        session, _ = hand_over(world)
-        assert world.ask("where", session=session)["bar"] == [
+        session, handoff = hand_over(world)
+        assert world.where(session, "bar") == [
             "relay: demo → understudy · on request · understudy is starting · Esc cancels",
             "demo → understudy · on request · understudy is starting · Esc cancels",
             "demo → understudy · understudy is starting · Esc cancels",
@@ -23,13 +25,8 @@ def test_who_waits_between_two_agents_is_given_the_bar() -> None:
             "demo→understudy starts",
             "→understudy starts",
         ]
-        set_mute(world, mute=False)
-
-
-def test_a_handoff_is_held_back_and_the_session_rests() -> None:
-    """One key on the bar: nobody has to know the handoff's name."""
-    with mutable_world() as world:
-        session, handoff = hand_over(world)
+        world.restart()
+        wait_until(lambda: "understudy is starting" in str(world.where(session, "bar")), "the bar is back")
         answer = world.ask("session.hold_back", session=session)
         assert answer["held_back"] is True
         assert "demo has already ended; its packet is written. understudy is being stopped." in str(
@@ -39,31 +36,14 @@ def test_a_handoff_is_held_back_and_the_session_rests() -> None:
         again = world.ask("session.hold_back", session=session)
         world.wait_for(session, is_at_rest, "it rests")
         assert again["held_back"] is False
-        assert world.ask("where", session=session)["bar"] == []
+        assert world.where(session, "bar") == []
 
 
-def test_nothing_is_held_back_where_nothing_is_under_way(world: RelayWorld) -> None:
+def test_nothing_is_held_back_where_nothing_is_under_way(world: WorkingWorld) -> None:
     """The key was pressed a moment too late, and says so."""
-    session = begin(world)
+    session = world.begin()
     answer = world.ask("session.hold_back", session=session)
     assert answer["held_back"] is False
     assert answer["message"] == "→ No handoff is under way any more."
-    say(world, session, "out")
-    world.wait_for(session, has_taken_over, "the understudy took over")
-    assert world.ask("where", session=session)["bar"] == []
-
-
-def test_the_next_daemon_goes_on_with_the_bar() -> None:
-    """A daemon that was killed leaves the person in front of a screen that says what is awaited."""
-    with mutable_world() as world:
-        session, _ = hand_over(world)
-        world.kill_daemons()
-        world.start_daemon()
-
-        def is_back(found: Session) -> bool:
-            return found.state is State.STARTING and "understudy is starting" in str(
-                world.ask("where", session=session)["bar"]
-            )
-
-        world.wait_for(session, is_back, "the bar is there")
-        set_mute(world, mute=False)
+    world.run_out(session)
+    assert world.where(session, "bar") == []

@@ -12,6 +12,7 @@ from agent_relay.engine.legs.terminal_messages import BarSender
 from agent_relay.session.views.waiting import DeliveryProgress, DeliveryStage
 from agent_relay.terminal.holder_client import HolderError
 from tests.session.story import Story
+from tests.support.heard import in_loop
 
 
 class Holder:
@@ -64,139 +65,112 @@ class Scene:
         )
 
 
-def test_the_predecessor_shows_it_with_keys_that_wait() -> None:
+@in_loop
+async def test_the_predecessor_shows_it_with_keys_that_wait() -> None:
     """What is typed into an agent that ends would be lost."""
-
-    async def work() -> None:
-        scene = Scene(Story().start().limit(), Holder())
-        assert await scene.sender.show()
-        ((texts, holds_keys),) = scene.holder.asked
-        assert texts[-2:] == ["ann → bob · ann is ending", "ann→bob ending"]
-        assert holds_keys
-        assert await scene.sender.show()
-        assert len(scene.holder.asked) == 1
-
-    asyncio.run(work())
+    scene = Scene(Story().start().limit(), Holder())
+    assert await scene.sender.show()
+    ((texts, holds_keys),) = scene.holder.asked
+    assert texts[-2:] == ["ann → bob · ann is ending", "ann→bob ending"]
+    assert holds_keys
+    assert await scene.sender.show()
+    assert len(scene.holder.asked) == 1
 
 
-def test_each_change_is_sent_and_the_last_one_takes_it_away() -> None:
+@in_loop
+async def test_each_change_is_sent_and_the_last_one_takes_it_away() -> None:
     """As the successor starts, asks, is given its packet and works."""
-
-    async def work() -> None:
-        story = Story().start()
-        story.limit().gone().published().spawned()
-        scene = Scene(story, Holder())
-        assert await scene.sender.show()
-        story.says("asking")
-        assert not await scene.sender.show()
-        story.says("ready")
-        assert await scene.sender.show(DeliveryProgress(story.leg, DeliveryStage.SUBMITTED))
-        assert story.now.handoff is not None
-        story.happens(Delivered(story.now.handoff.id, story.leg)).says("busy")
-        assert not await scene.sender.show()
-        said = [texts[-1] if texts else "" for texts, _ in scene.holder.asked]
-        assert said == ["ann→bob starts", "→bob needs answer", "ann→bob reads", ""]
-
-    asyncio.run(work())
+    story = Story().start()
+    story.limit().gone().published().spawned()
+    scene = Scene(story, Holder())
+    assert await scene.sender.show()
+    story.says("asking")
+    assert not await scene.sender.show()
+    story.says("ready")
+    assert await scene.sender.show(DeliveryProgress(story.leg, DeliveryStage.SUBMITTED))
+    assert story.now.handoff is not None
+    story.happens(Delivered(story.now.handoff.id, story.leg)).says("busy")
+    assert not await scene.sender.show()
+    said = [texts[-1] if texts else "" for texts, _ in scene.holder.asked]
+    assert said == ["ann→bob starts", "→bob needs answer", "ann→bob reads", ""]
 
 
-def test_a_stale_one_is_taken_away_by_the_next_daemon() -> None:
+@in_loop
+async def test_a_stale_one_is_taken_away_by_the_next_daemon() -> None:
     """The daemon that was to take it away was killed: it would keep the person's keys for ever."""
-
-    async def work() -> None:
-        scene = Scene(Story().start().says("busy"), Holder())
-        scene.sender.update()
-        await scene.sender.show()
-        assert scene.holder.asked == [([], False)]
-
-    asyncio.run(work())
+    scene = Scene(Story().start().says("busy"), Holder())
+    scene.sender.update()
+    await scene.sender.show()
+    assert scene.holder.asked == [([], False)]
 
 
-def test_a_holder_of_an_earlier_version_is_asked_once() -> None:
+@in_loop
+async def test_a_holder_of_an_earlier_version_is_asked_once() -> None:
     """It has no bar, and the handoff goes on without one."""
-
-    async def work() -> None:
-        story = Story().start().limit()
-        scene = Scene(story, Holder("unknown-op", "unknown-op"))
-        assert not await scene.sender.show()
-        assert not scene.sender.can_show(story.leg)
-        assert not await scene.sender.show()
-        assert len(scene.holder.asked) == 1
-
-    asyncio.run(work())
+    story = Story().start().limit()
+    scene = Scene(story, Holder("unknown-op", "unknown-op"))
+    assert not await scene.sender.show()
+    assert not scene.sender.can_show(story.leg)
+    assert not await scene.sender.show()
+    assert len(scene.holder.asked) == 1
 
 
-def test_a_question_of_an_agent_at_work_and_its_end_are_told() -> None:
+@in_loop
+async def test_a_question_of_an_agent_at_work_and_its_end_are_told() -> None:
     """Keys of the switch that it was not given yet are not its answer."""
-
-    async def work() -> None:
-        story = Story().start().says("busy")
-        scene = Scene(story, Holder())
-        for state in ("busy", "asking", "busy"):
-            story.says(state)
-            assert not await scene.sender.show()
-        assert scene.holder.ops == ["bar", "asking", "bar"]
-        said = [texts[0] if texts else "" for texts, _ in scene.holder.asked]
-        assert said == ["", "relay: ann needs an answer: give it here · what you typed before it waits", ""]
-        assert not scene.sender.bar.texts
-
-    asyncio.run(work())
+    story = Story().start().says("busy")
+    scene = Scene(story, Holder())
+    for state in ("busy", "asking", "busy"):
+        story.says(state)
+        assert not await scene.sender.show()
+    assert scene.holder.ops == ["bar", "asking", "bar"]
+    said = [texts[0] if texts else "" for texts, _ in scene.holder.asked]
+    assert said == ["", "relay: ann needs an answer: give it here · what you typed before it waits", ""]
+    assert not scene.sender.bar.texts
 
 
-def test_a_holder_that_knows_of_no_questions_is_told_of_one_once() -> None:
+@in_loop
+async def test_a_holder_that_knows_of_no_questions_is_told_of_one_once() -> None:
     """It shows bars all the same; one that is there is taken away."""
-
-    async def work() -> None:
-        story = Story().start().says("asking")
-        scene = Scene(story, Holder("unknown-op"))
-        assert not await scene.sender.show()
-        story.says("busy")
-        assert not await scene.sender.show()
-        story.says("asking")
-        assert not await scene.sender.show()
-        assert scene.holder.ops == ["asking", "bar"]
-        assert scene.sender.can_show(story.leg)
-
-    asyncio.run(work())
+    story = Story().start().says("asking")
+    scene = Scene(story, Holder("unknown-op"))
+    assert not await scene.sender.show()
+    story.says("busy")
+    assert not await scene.sender.show()
+    story.says("asking")
+    assert not await scene.sender.show()
+    assert scene.holder.ops == ["asking", "bar"]
+    assert scene.sender.can_show(story.leg)
 
 
 @pytest.mark.size("test")
-def test_a_holder_that_did_not_answer_is_asked_until_it_does() -> None:
+@in_loop
+async def test_a_holder_that_did_not_answer_is_asked_until_it_does() -> None:
     """It waited for its turn on a busy machine, or its connection was lost."""
-
-    async def work() -> None:
-        scene = Scene(Story().start().limit(), Holder("gone", "slow"))
-        while not await scene.sender.show():
-            assert len(scene.holder.asked) < 3
-        assert len(scene.holder.asked) == 3
-        assert scene.reported == []
-        await scene.sender.close()
-
-    asyncio.run(work())
+    scene = Scene(Story().start().limit(), Holder("gone", "slow"))
+    while not await scene.sender.show():
+        assert len(scene.holder.asked) < 3
+    assert len(scene.holder.asked) == 3
+    assert scene.reported == []
+    await scene.sender.close()
 
 
-def test_whoever_follows_the_session_is_told_of_what_no_line_of_its_journal_says() -> None:
+@in_loop
+async def test_whoever_follows_the_session_is_told_of_what_no_line_of_its_journal_says() -> None:
     """A terminal between two agents asks again where it is told that something changed."""
-
-    async def work() -> None:
-        story = Story().start()
-        story.limit().gone().published().spawned().says("ready")
-        scene = Scene(story, Holder())
-        await scene.sender.show(DeliveryProgress(story.leg, DeliveryStage.GIVING))
-        await scene.sender.show(DeliveryProgress(story.leg, DeliveryStage.GIVING))
-        assert scene.told == ["S"]
-
-    asyncio.run(work())
+    story = Story().start()
+    story.limit().gone().published().spawned().says("ready")
+    scene = Scene(story, Holder())
+    await scene.sender.show(DeliveryProgress(story.leg, DeliveryStage.GIVING))
+    await scene.sender.show(DeliveryProgress(story.leg, DeliveryStage.GIVING))
+    assert scene.told == ["S"]
 
 
-def test_nothing_is_sent_to_a_leg_that_is_gone() -> None:
+@in_loop
+async def test_nothing_is_sent_to_a_leg_that_is_gone() -> None:
     """Nobody is there to show it."""
-
-    async def work() -> None:
-        story = Story().start().limit()
-        scene = Scene(story, Holder())
-        scene.live[story.leg].gone.set()  # type: ignore[attr-defined]  # a scripted leg
-        assert not await scene.sender.show()
-        assert scene.holder.asked == []
-
-    asyncio.run(work())
+    story = Story().start().limit()
+    scene = Scene(story, Holder())
+    scene.live[story.leg].gone.set()  # type: ignore[attr-defined]  # a scripted leg
+    assert not await scene.sender.show()
+    assert scene.holder.asked == []

@@ -8,20 +8,17 @@ from datetime import UTC, datetime, tzinfo
 
 import pytest
 
-from agent_relay.agents.adapters import load_rules
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.inputs import BudgetsCounted, Input
 from agent_relay.domain.limits import Budget, Mark, Record, Source, Spending
 from agent_relay.domain.session import Leg, Session
 from agent_relay.domain.values import replace
-from agent_relay.engine.legs._trackers import MonitorConfig
 from agent_relay.engine.legs.limits import BudgetMonitor
 from agent_relay.engine.threads import ThreadPerHome
 from agent_relay.system.clock import SystemClock
 from agent_relay.usage.budget_usage import find_day, tell_uncounted
-from tests.support.heard import until
-from tests.support.monitored import build_monitor
-from tests.support.real_launch import get_adapter
+from tests.support.heard import in_loop, until
+from tests.support.monitored import build_config, build_monitor
 
 NOW = datetime(2026, 11, 20, 18, 20, tzinfo=UTC)
 BUDGET = Budget("session", "", 1000)
@@ -63,10 +60,8 @@ class Scene:
         threads: ThreadPerHome | None = None,
         home: str = "/h",
     ) -> None:
-        loaded = get_adapter("demo")
         leg = Leg("L1", "demo", 1, NOW, native_id=native_id)
-        config = MonitorConfig(load_rules(loaded), loaded.adapter.sources, UTC, 300)
-        self.watch = build_monitor(leg, config, environ={"HOME": home})
+        self.watch = build_monitor(leg, build_config(), environ={"HOME": home})
         self.session = Session("S", "/r", "/r", NOW, NOW, legs=(leg,))
         self.counter = counter
         self.told: list[tuple[Mark, str]] = []
@@ -85,10 +80,9 @@ class Scene:
         """The leg stays without a name."""
         self.named += 1
 
-    def _host(self, tell: Callable[..., None] | Callable[[], Awaitable[None]]) -> "Scene":
-        """The scene, with another way to tell it."""
-        self.tell = tell  # type: ignore[assignment, method-assign]
-        return self
+    def follow(self) -> "asyncio.Task[None]":
+        """The watch over the leg's budgets, under way."""
+        return asyncio.create_task(self.counting.follow(self.watch, self, self.name))  # type: ignore[arg-type]
 
     async def work(self, rounds: int) -> None:
         """The agent says something until so many counts were told: by then the next one is done."""
@@ -98,13 +92,12 @@ class Scene:
             await until(lambda: self.counter.done > known)  # noqa: B023 - asked within this very round
 
     def play(self, rounds: int, **ports: Callable[..., None] | Callable[[], Awaitable[None]]) -> None:
-        """So many rounds; then the leg ends, and its watch with it."""
-        tell, name = ports.get("tell", self.tell), ports.get("name", self.name)
+        """So many rounds, with another way to tell or to name; then the leg ends, and its watch with it."""
+        for name, port in ports.items():
+            setattr(self, name, port)
 
         async def main() -> None:
-            task = asyncio.create_task(
-                self.counting.follow(self.watch, self._host(tell), name)  # type: ignore[arg-type]
-            )
+            task = self.follow()
             await self.work(rounds)
             assert not task.done()
             await self.watch.end()
@@ -153,8 +146,10 @@ def test_a_leg_that_cannot_be_named_has_its_budgets_counted(error: Exception, re
     """One agent's strange records must not cost the budgets of all."""
     scene = Scene(Counter(Mark.OPEN, Mark.WARN, Mark.WARN), native_id="")
 
+    name = scene.name
+
     async def fail() -> None:
-        await scene.name()
+        await name()
         raise error.with_traceback(None)
 
     scene.play(3, name=fail)
@@ -191,55 +186,40 @@ class Held(Counter):
         return super().count(session, now=now, zone=zone, environ=environ)
 
 
-def test_sessions_that_wait_for_their_count_keep_no_thread_from_other_work() -> None:
+@in_loop
+async def test_sessions_that_wait_for_their_count_keep_no_thread_from_other_work() -> None:
     """Six that waited for the index held back every session's journal, for up to 20 s."""
     counter, threads = Held(), ThreadPerHome("counting")
     scenes = [Scene(counter, threads=threads) for _ in range(3)]
-
-    async def main() -> None:
-        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
-        tasks = [
-            asyncio.create_task(
-                one.counting.follow(one.watch, one, one.name)  # type: ignore[arg-type]
-            )
-            for one in scenes
-        ]
-        await until(lambda: counter.waiting > 0)
-        try:
-            assert await asyncio.wait_for(asyncio.to_thread(lambda: counter.waiting), 20) == 1
-        finally:
-            counter.may.set()
-        await until(lambda: all(one.told for one in scenes))
-        for one in scenes:
-            await one.watch.end()
-        await asyncio.wait_for(asyncio.gather(*tasks), 60)
-
-    asyncio.run(main())
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+    tasks = [one.follow() for one in scenes]
+    await until(lambda: counter.waiting > 0)
+    try:
+        assert await asyncio.wait_for(asyncio.to_thread(lambda: counter.waiting), 20) == 1
+    finally:
+        counter.may.set()
+    await until(lambda: all(one.told for one in scenes))
+    for one in scenes:
+        await one.watch.end()
+    await asyncio.wait_for(asyncio.gather(*tasks), 60)
     assert [one.told for one in scenes] == [[(Mark.OPEN, "open")]] * 3
 
 
-def test_a_home_that_hangs_keeps_no_count_from_sessions_of_another() -> None:
+@in_loop
+async def test_a_home_that_hangs_keeps_no_count_from_sessions_of_another() -> None:
     """A network that is down would leave every session's budgets unwatched, told by nobody."""
     threads, dead = ThreadPerHome("counting"), Held()
     hung = Scene(dead, threads=threads, home="/net/ann")
     well = Scene(Counter(Mark.OPEN, Mark.WARN), threads=threads, home="/home/bob")
-
-    async def main() -> None:
-        task = asyncio.create_task(
-            hung.counting.follow(hung.watch, hung, hung.name)  # type: ignore[arg-type]
-        )
-        await until(lambda: dead.waiting > 0)
-        other = asyncio.create_task(
-            well.counting.follow(well.watch, well, well.name)  # type: ignore[arg-type]
-        )
-        try:
-            await until(lambda: well.told)
-            assert hung.told == []
-        finally:
-            dead.may.set()
-            await hung.watch.end()
-            await well.watch.end()
-            await asyncio.wait_for(asyncio.gather(task, other), 60)
-
-    asyncio.run(main())
+    tasks = [hung.follow()]
+    await until(lambda: dead.waiting > 0)
+    tasks.append(well.follow())
+    try:
+        await until(lambda: well.told)
+        assert hung.told == []
+    finally:
+        dead.may.set()
+        await hung.watch.end()
+        await well.watch.end()
+        await asyncio.wait_for(asyncio.gather(*tasks), 60)
     assert well.told[0] == (Mark.OPEN, "open")

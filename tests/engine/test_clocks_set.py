@@ -1,22 +1,20 @@
 """A leg is read right whatever happens to the wall clock: the machine sleeps, or somebody sets it."""
 
 import asyncio
-from datetime import UTC, datetime, timedelta
-
-import pytest
+from collections.abc import Callable, Coroutine
+from datetime import datetime, timedelta
 
 from agent_relay.agents.adapters import load_rules
 from agent_relay.domain.documents.rules import Rules
 from agent_relay.domain.inputs import Answered, ClockSetBack, PromptTaken, SignalFound
 from agent_relay.domain.limits import Record, Source
 from agent_relay.domain.session import Leg, Prompt
-from agent_relay.engine.legs._trackers import MonitorConfig
 from tests.support.detecting import RULES
-from tests.support.monitored import Reports, build_monitor
+from tests.support.heard import in_loop
+from tests.support.monitored import PATIENCE_S, Reports, build_config, build_monitor
 from tests.support.real_launch import get_adapter
 from tests.support.set_clock import START, SetClock
 
-PATIENCE_S = 300
 JUMPS = {
     "asleep for eight hours": timedelta(hours=8),
     "three hours ahead": timedelta(hours=3),
@@ -35,7 +33,7 @@ class Scene:
         self.reports = Reports()
         self.told = self.reports.inputs
         leg = Leg("leg", "a", 1, starting_at=clock.now(), asked=asked)
-        self.watch = build_monitor(leg, MonitorConfig(rules, (), UTC, PATIENCE_S), self.reports, clock=clock)
+        self.watch = build_monitor(leg, build_config(rules=rules, sources=()), self.reports, clock=clock)
 
     async def hear(self, kind: str, text: str = "", *, at: datetime | None = None) -> None:
         """A transcript row of this moment, or of `at`."""
@@ -54,140 +52,127 @@ class Scene:
         ]
 
 
-@pytest.mark.parametrize("jump", JUMPS.values(), ids=JUMPS)
-def test_a_retry_does_not_wait_while_the_machine_sleeps_or_its_clock_is_set(jump: timedelta) -> None:
+def for_each_jump(
+    script: Callable[[Scene, timedelta], Coroutine[object, object, None]],
+) -> Callable[[], None]:
+    """Make a test of a script that is played once for each jump, each time a minute after the leg's start."""
+
+    def test() -> None:
+        for name, jump in JUMPS.items():
+            scene = Scene(SetClock())
+            scene.clock.run(60)
+            try:
+                asyncio.run(script(scene, jump))
+            except AssertionError as error:
+                error.add_note(name)
+                raise
+
+    test.__doc__ = script.__doc__
+    return test
+
+
+@for_each_jump
+async def test_a_retry_does_not_wait_while_the_machine_sleeps_or_its_clock_is_set(
+    scene: Scene, jump: timedelta
+) -> None:
     """One retry and a closed lid would hand the work over, in the morning, from an agent that is well."""
-
-    async def main() -> None:
-        scene = Scene(SetClock())
-        scene.clock.run(60)
-        await scene.watch.hear([Record(Source.EVENT, {"text": "retry"}, scene.clock.now(), "e")])
-        scene.clock.run(1)
-        scene.clock.jump(jump)
-        scene.clock.run(2)
-        await scene.hear("note")
-        assert scene.kinds() == [("retry", False)]
-        scene.clock.run(PATIENCE_S)
-        await scene.hear("note")
-        assert scene.kinds() == [("retry", False), ("silent-limit", True)]
-
-    asyncio.run(main())
+    await scene.watch.hear([Record(Source.EVENT, {"text": "retry"}, scene.clock.now(), "e")])
+    scene.clock.run(1)
+    scene.clock.jump(jump)
+    scene.clock.run(2)
+    await scene.hear("note")
+    assert scene.kinds() == [("retry", False)]
+    scene.clock.run(PATIENCE_S)
+    await scene.hear("note")
+    assert scene.kinds() == [("retry", False), ("silent-limit", True)]
 
 
-@pytest.mark.parametrize("jump", JUMPS.values(), ids=JUMPS)
-def test_a_retry_heard_of_after_the_machine_slept_has_not_waited_yet(jump: timedelta) -> None:
+@for_each_jump
+async def test_a_retry_heard_of_after_the_machine_slept_has_not_waited_yet(
+    scene: Scene, jump: timedelta
+) -> None:
     """The record was written right before the lid was closed, and is read when it is opened."""
-
-    async def main() -> None:
-        scene = Scene(SetClock())
-        scene.clock.run(60)
-        written = scene.clock.now()
-        scene.clock.jump(jump)
-        scene.clock.run(1)
-        await scene.watch.hear([Record(Source.EVENT, {"text": "retry"}, written, "e")])
-        assert scene.kinds() == [("retry", False)]
-        await scene.hear("note")
-        assert scene.kinds() == [("retry", False)]
-
-    asyncio.run(main())
+    written = scene.clock.now()
+    scene.clock.jump(jump)
+    scene.clock.run(1)
+    await scene.watch.hear([Record(Source.EVENT, {"text": "retry"}, written, "e")])
+    assert scene.kinds() == [("retry", False)]
+    await scene.hear("note")
+    assert scene.kinds() == [("retry", False)]
 
 
-@pytest.mark.parametrize("jump", JUMPS.values(), ids=JUMPS)
-def test_a_real_limit_acts_whatever_the_clock_was_set_to(jump: timedelta) -> None:
+@for_each_jump
+async def test_a_real_limit_acts_whatever_the_clock_was_set_to(scene: Scene, jump: timedelta) -> None:
     """By a clock that was set back, all the agent writes is older than its own start."""
-
-    async def main() -> None:
-        scene = Scene(SetClock())
-        scene.clock.run(60)
-        await scene.hear("user")
-        scene.clock.jump(jump)
-        scene.clock.run(1)
-        await scene.hear("error", "limit reached")
-        assert scene.kinds() == [("limit", True)]
-
-    asyncio.run(main())
+    await scene.hear("user")
+    scene.clock.jump(jump)
+    scene.clock.run(1)
+    await scene.hear("error", "limit reached")
+    assert scene.kinds() == [("limit", True)]
 
 
-@pytest.mark.parametrize("jump", JUMPS.values(), ids=JUMPS)
-def test_an_answer_ends_what_was_told_before_the_clock_was_set(jump: timedelta) -> None:
+@for_each_jump
+async def test_an_answer_ends_what_was_told_before_the_clock_was_set(scene: Scene, jump: timedelta) -> None:
     """The same limit may decide once more only after an answer, and retries that healed are over."""
-
-    async def main() -> None:
-        scene = Scene(SetClock())
-        scene.clock.run(60)
-        await scene.hear("error", "limit reached")
-        await scene.watch.hear([Record(Source.EVENT, {"text": "retry"}, scene.clock.now(), "e")])
-        scene.clock.jump(jump)
-        scene.clock.run(1)
-        await scene.hear("agent", "done")
-        assert any(isinstance(one, Answered) for one in scene.told)
-        scene.clock.run(PATIENCE_S + 1)
-        await scene.hear("error", "limit reached")
-        assert scene.kinds() == [("limit", True), ("retry", False), ("limit", True)]
-
-    asyncio.run(main())
+    await scene.hear("error", "limit reached")
+    await scene.watch.hear([Record(Source.EVENT, {"text": "retry"}, scene.clock.now(), "e")])
+    scene.clock.jump(jump)
+    scene.clock.run(1)
+    await scene.hear("agent", "done")
+    assert any(isinstance(one, Answered) for one in scene.told)
+    scene.clock.run(PATIENCE_S + 1)
+    await scene.hear("error", "limit reached")
+    assert scene.kinds() == [("limit", True), ("retry", False), ("limit", True)]
 
 
-@pytest.mark.parametrize("jump", JUMPS.values(), ids=JUMPS)
-def test_history_stays_history(jump: timedelta) -> None:
+@for_each_jump
+async def test_history_stays_history(scene: Scene, jump: timedelta) -> None:
     """A limit of last week that a resumed conversation copies must not act because somebody set a clock."""
-
-    async def main() -> None:
-        scene = Scene(SetClock())
-        week_old = scene.clock.now() - timedelta(days=7)
-        scene.clock.run(60)
-        scene.clock.jump(jump)
-        scene.clock.run(1)
-        if week_old < scene.clock.now():
-            await scene.hear("error", "limit reached", at=week_old)
-        assert scene.kinds() == []
-
-    asyncio.run(main())
+    scene = Scene(SetClock())
+    week_old = scene.clock.now() - timedelta(days=7)
+    scene.clock.run(60)
+    scene.clock.jump(jump)
+    scene.clock.run(1)
+    if week_old < scene.clock.now():
+        await scene.hear("error", "limit reached", at=week_old)
+    assert scene.kinds() == []
 
 
-def test_a_clock_set_back_is_told_once_with_the_legs_new_start() -> None:
+@in_loop
+async def test_a_clock_set_back_is_told_once_with_the_legs_new_start() -> None:
     """Whoever reads the leg's transcript later, in another daemon too, looks for what is newer than that."""
-
-    async def main() -> None:
-        scene = Scene(SetClock())
-        scene.clock.run(60)
-        await scene.hear("note")
-        scene.clock.run(4)
-        scene.clock.jump(timedelta(hours=-3))
-        scene.clock.run(1)
-        await scene.hear("user")
-        await scene.hear("note")
-        since = START + timedelta(hours=-3, seconds=60)
-        assert scene.told == [ClockSetBack("leg", since), PromptTaken("leg")]
-
-    asyncio.run(main())
+    scene = Scene(SetClock())
+    scene.clock.run(60)
+    await scene.hear("note")
+    scene.clock.run(4)
+    scene.clock.jump(timedelta(hours=-3))
+    scene.clock.run(1)
+    await scene.hear("user")
+    await scene.hear("note")
+    since = START + timedelta(hours=-3, seconds=60)
+    assert scene.told == [ClockSetBack("leg", since), PromptTaken("leg")]
 
 
-@pytest.mark.parametrize("jump", JUMPS.values(), ids=JUMPS)
-def test_what_the_user_asks_after_the_clock_was_set_is_the_newest(jump: timedelta) -> None:
+@for_each_jump
+async def test_what_the_user_asks_after_the_clock_was_set_is_the_newest(
+    scene: Scene, jump: timedelta
+) -> None:
     """A packet would quote what was asked before as what still waits for an answer."""
-
-    async def main() -> None:
-        scene = Scene(SetClock(), load_rules(get_adapter("claude")))
-        scene.clock.run(60)
-        await scene.ask("paint the shed")
-        scene.clock.run(1)
-        scene.clock.jump(jump)
-        scene.clock.run(2)
-        await scene.ask("paint the fence")
-        assert [one.text for one in scene.reports.prompts] == ["paint the shed", "paint the fence"]
-
-    asyncio.run(main())
+    scene = Scene(SetClock(), load_rules(get_adapter("claude")))
+    scene.clock.run(60)
+    await scene.ask("paint the shed")
+    scene.clock.run(1)
+    scene.clock.jump(jump)
+    scene.clock.run(2)
+    await scene.ask("paint the fence")
+    assert [one.text for one in scene.reports.prompts] == ["paint the shed", "paint the fence"]
 
 
-def test_a_daemon_that_begins_after_the_clock_was_set_back_hears_what_is_asked() -> None:
+@in_loop
+async def test_a_daemon_that_begins_after_the_clock_was_set_back_hears_what_is_asked() -> None:
     """The journal has the prompt before by the old time, which is yet to come."""
-
-    async def main() -> None:
-        before = Prompt("paint the shed", START + timedelta(hours=3))
-        scene = Scene(SetClock(), load_rules(get_adapter("claude")), asked=before)
-        scene.clock.run(60)
-        await scene.ask("paint the fence")
-        assert [one.text for one in scene.reports.prompts] == ["paint the fence"]
-
-    asyncio.run(main())
+    before = Prompt("paint the shed", START + timedelta(hours=3))
+    scene = Scene(SetClock(), load_rules(get_adapter("claude")), asked=before)
+    scene.clock.run(60)
+    await scene.ask("paint the fence")
+    assert [one.text for one in scene.reports.prompts] == ["paint the fence"]

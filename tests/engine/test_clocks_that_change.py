@@ -8,14 +8,9 @@ import pytest
 
 from agent_relay.domain.names import get_journal_path
 from agent_relay.store.ledger import read_ledger
-from tests.support.at_work import begin, has_taken_over, say
-from tests.support.handoffs import write_screenplays
-from tests.support.relay_world import relay_world
+from tests.support.at_work import working_world
 
-pytestmark = pytest.mark.size("test")
-
-LIMIT = {"limit": "You've hit your session limit", "resets_in_s": 7200}
-SCENES = [{"when": "out", "do": [LIMIT]}]
+pytestmark = pytest.mark.size("every")
 
 
 def zone_that_changes(at: datetime) -> str:
@@ -29,33 +24,26 @@ def test_a_reset_after_the_clocks_change_is_told_as_the_clocks_will_show_it() ->
 
     The clocks go forward in an hour, the limit ends in two.
     """
-    with relay_world() as world:
-        zone = zone_that_changes(datetime.now(UTC) + timedelta(hours=1))
-        world.environ |= write_screenplays(f"{world.folder}/plays", demo=SCENES) | {"TZ": zone}
-        world.start_daemon()
-        session = begin(world)
-        say(world, session, "out")
-        world.wait_for(session, has_taken_over, "the understudy took over")
+    with working_world(starts=False) as world:
+        world.environ["TZ"] = zone_that_changes(datetime.now(UTC) + timedelta(hours=1))
+        session = world.begin()
+        world.run_out(session)
         (rest,) = read_ledger(world.folders.ledger)
         assert rest.until is not None
         shown = f"{rest.until.astimezone(UTC) + timedelta(hours=1):%H:%M}"
-        assert f"{shown})" in str(world.ask("where", session=session)["message"])
+        assert f"{shown})" in str(world.where(session, "message"))
 
 
 def test_a_limit_acts_although_the_clock_was_set_back_while_no_daemon_ran() -> None:
     """By the journal alone the agent would begin in three hours, and all it says be history."""
-    with relay_world() as world:
-        world.environ |= write_screenplays(f"{world.folder}/plays", demo=SCENES)
-        world.start_daemon()
-        session = begin(world)
+    with working_world() as world:
+        session = world.begin()
         world.kill_daemons()
         journal = Path(get_journal_path(world.project, session))
         journal.write_text("".join(shift(line) for line in journal.read_text().splitlines()))
         world.start_daemon()
-        say(world, session, "out")
-        world.wait_for(session, has_taken_over, "the understudy took over")
-        names = [event.body.name for event in world.events(session)]
-        assert names.count("clock.set-back") == 1
+        world.run_out(session)
+        assert world.names(session).count("clock.set-back") == 1
 
 
 def shift(line: str) -> str:

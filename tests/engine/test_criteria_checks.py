@@ -1,12 +1,13 @@
 """Criteria that are commands: relay runs them, with consent, within limits, and leaves nothing behind."""
 
-import contextlib
 import json
 import os
 import pwd
 import shlex
 import sys
 import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -14,12 +15,11 @@ import pytest
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.names import CHECK_VARIABLE, LEG_VARIABLE
 from agent_relay.system.processes import find_marked
-from tests.support.at_work import begin, has_taken_over, say
-from tests.support.handoffs import write_screenplays
-from tests.support.relay_world import RelayWorld, relay_world, wait_until
+from tests.support.at_work import WorkingWorld, working_world
+from tests.support.relay_world import wait_until
 from tests.support.seats import run, seat
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
 POSE = """
 import os, sys
@@ -39,19 +39,20 @@ ask_daemon(folders, "open", agent="demo", session=session, cwd=project, env=env,
 """
 
 
-def hand_over(world: RelayWorld, *checks: str, **more: object) -> tuple[str, str]:
+def hand_over(world: WorkingWorld, *checks: str, **more: object) -> tuple[str, str]:
     """A session whose understudy works under these commands; the session and the handoff."""
-    session = begin(world)
+    session = world.begin()
     world.open("understudy", session=session, check=list(checks), **more)
-    return session, world.wait_for(session, has_taken_over, "the understudy took over").done[0].id
+    return session, world.wait_handed_over(session).done[0].id
 
 
-def close(world: RelayWorld, session: str, handoff: str, **more: object) -> dict[str, object]:
+def close(world: WorkingWorld, session: str, handoff: str, **more: object) -> dict[str, object]:
     words = {"verdict": "completed", "env": world.environ, **more}
     return world.ask("handoff.close", session=session, handoff=handoff, **words)
 
 
-def test_a_command_is_run_in_the_tree_and_decides(world: RelayWorld) -> None:
+@pytest.mark.size("test")
+def test_a_command_is_run_in_the_tree_and_decides(world: WorkingWorld) -> None:
     """What a successor says of its tests is its word; what relay ran is evidence."""
     session, handoff = hand_over(world, "test -f door.txt || { echo no door; exit 3; }")
     done = run(world, "handoff", "complete", handoff)
@@ -61,8 +62,7 @@ def test_a_command_is_run_in_the_tree_and_decides(world: RelayWorld) -> None:
     shown = run(world, "handoff", "show", handoff).out
     assert "    no door" in shown
     assert "working" in shown
-    with open(f"{world.project}/door.txt", "w", encoding="utf-8") as file:
-        file.write("a door\n")
+    Path(f"{world.project}/door.txt").write_text("a door\n", "utf-8")
     words = ("--completed", "the door", "--blocker", "access=no key=the key", "--next", "paint it")
     done = run(world, "handoff", "complete", handoff, *words, "--met", "it shines=looked at it", "--json")
     assert (done.status, done.err) == (0, "")
@@ -87,7 +87,7 @@ def test_a_command_is_run_in_the_tree_and_decides(world: RelayWorld) -> None:
     assert world.session(session).closed == (handoff,)
 
 
-def test_who_asked_and_who_judged_is_recorded(world: RelayWorld) -> None:
+def test_who_asked_and_who_judged_is_recorded(world: WorkingWorld) -> None:
     """Weeks later nobody remembers whether it was a person who completed it, or a script."""
     session, handoff = hand_over(world, "true")
     name = pwd.getpwuid(os.getuid()).pw_name
@@ -106,15 +106,31 @@ def test_who_asked_and_who_judged_is_recorded(world: RelayWorld) -> None:
     assert listed[-1]["judged_by"] == {"agent": "", "user": name, "via": "terminal"}
 
 
-def test_half_a_pair_is_refused(world: RelayWorld) -> None:
+@dataclass(frozen=True)
+class Shared:
+    """A handoff that stays as it is, for tests that share it."""
+
+    world: WorkingWorld
+    session: str
+    handoff: str
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Shared]:
+    """The understudy works under one command."""
+    with working_world() as world:
+        yield Shared(world, *hand_over(world, "true"))
+
+
+def test_half_a_pair_is_refused(shared: Shared) -> None:
     """A criterion without how it was checked is no evidence."""
-    _, handoff = hand_over(world, "true")
+    world, handoff = shared.world, shared.handoff
     for words in (("--met", "1"), ("--unmet", "1="), ("--blocker", "access")):
         done = run(world, "handoff", "complete", handoff, *words)
         assert (done.status, done.out, "needs both halves of" in done.err) == (2, "", True)
 
 
-def test_a_command_an_agent_named_is_run_only_if_a_person_agrees(world: RelayWorld) -> None:
+def test_a_command_an_agent_named_is_run_only_if_a_person_agrees(world: WorkingWorld) -> None:
     """An agent may ask for anything: that it is a test is its own word."""
     trap = f"touch {world.project}/trap"
     session, handoff = hand_over(world, trap, env={**world.environ, LEG_VARIABLE: "L"}, accept=["it opens"])
@@ -132,25 +148,22 @@ def test_a_command_an_agent_named_is_run_only_if_a_person_agrees(world: RelayWor
 
 def test_an_agent_that_clears_its_environment_is_still_an_agent(tmp_path: Path) -> None:
     """It is told by its process, also if it left its terminal, its session and its parent."""
-    with relay_world() as world:
-        script = f"{tmp_path}/pose.sh"
-        plays = [{"again": True, "do": [{"run": f"setsid -f env -i sh {script}"}, {"say": "posed"}]}]
-        world.environ |= write_screenplays(f"{world.folder}/plays", understudy=plays)
-        world.start_daemon()
+    script = f"{tmp_path}/pose.sh"
+    plays = [{"again": True, "do": [{"run": f"setsid -f env -i sh {script}"}, {"say": "posed"}]}]
+    with working_world(understudy=plays) as world:
         session, handoff = hand_over(world, "false", accept=["it opens"])
-        with open(f"{tmp_path}/pose.py", "w", encoding="utf-8") as file:
-            file.write(POSE)
+        Path(f"{tmp_path}/pose.py").write_text(POSE, "utf-8")
         words = [f"{name}={value}" for name, value in world.environ.items()]
         pose = [sys.executable, f"{tmp_path}/pose.py", session, handoff, world.project]
-        with open(script, "w", encoding="utf-8") as file:
-            # Whoever started it is gone before it asks.
-            file.write(f"sleep 0.5; exec {shlex.join(['env', *words, *pose])} > {tmp_path}/said 2>&1")
-        say(world, session, "pose as a person")
+        # Whoever started it is gone before it asks.
+        line = f"sleep 0.5; exec {shlex.join(['env', *words, *pose])} > {tmp_path}/said 2>&1"
+        Path(script).write_text(line, "utf-8")
+        world.say(session, "pose as a person")
         done = world.wait_for(
             session, lambda found: len(found.done) + (found.handoff is not None) > 1, "it has posed"
         )
-        with open(f"{tmp_path}/said", encoding="utf-8") as file:
-            assert file.read() == "understudy may not use --anyway or --run-proposed\n"
+        said = (tmp_path / "said").read_text("utf-8")
+        assert said == "understudy may not use --anyway or --run-proposed\n"
         history = json.loads(run(world, "handoff", "history", "--json").out)["handoffs"]
         assert history[-1]["asked_by"]["via"] == "agent"
         terms = (*done.done, *((done.handoff,) if done.handoff is not None else ()))[-1].terms
@@ -158,28 +171,23 @@ def test_an_agent_that_clears_its_environment_is_still_an_agent(tmp_path: Path) 
         assert close(world, session, handoff, anyway=True)["closed"] is True, "a person may"
 
 
-def test_a_command_that_nobody_s_environment_comes_with_is_an_agents(world: RelayWorld) -> None:
-    """Switching agents takes no commands from people: whoever sends one with it is a program."""
-    session = begin(world)
-    world.ask("use", session=session, agent="understudy", check=["touch it"])
-    terms = world.wait_for(session, has_taken_over, "the understudy took over").done[0].terms
-    assert (terms.checks, terms.proposed_checks) == ((), ("touch it",))
+def test_a_command_has_a_time_limit_and_leaves_nothing_behind(world: WorkingWorld) -> None:
+    """It may start a server, leave its session and never end; nor does it outlive a killed daemon.
 
-
-def test_a_command_has_a_time_limit_and_leaves_nothing_behind(world: RelayWorld) -> None:
-    """It may start a server, leave its session and never end."""
+    The next daemon may not come for days: the handoff is still open then.
+    """
     session, handoff = hand_over(world, "setsid sleep 1000 & sleep 1000")
     answer = close(world, session, handoff, check_limit_s=1)
     assert answer["closed"] is False
     assert [one["how"] for one in answer["criteria"]] == ["run: not done within 1 s"]
     assert find_marked(CHECK_VARIABLE, handoff) == []
-    failures = list[WrongUseError]()
+    failures = list[str]()
 
     def judge() -> None:
         try:
             close(world, session, handoff, check_limit_s=600)
-        except WrongUseError as error:
-            failures.append(error)
+        except RelayError as error:
+            failures.append(error.sentence)
 
     judging = threading.Thread(target=judge)
     judging.start()
@@ -189,11 +197,18 @@ def test_a_command_has_a_time_limit_and_leaves_nothing_behind(world: RelayWorld)
     cancelled = world.ask("handoff.checks.cancel", session=session, handoff=handoff)
     assert cancelled["cancelled"] is True
     judging.join()
-    assert [error.sentence for error in failures] == [f"checking handoff {handoff} was cancelled"]
+    assert failures == [f"checking handoff {handoff} was cancelled"]
     assert find_marked(CHECK_VARIABLE, handoff) == []
+    judging = threading.Thread(target=judge)
+    judging.start()
+    wait_until(lambda: len(find_marked(CHECK_VARIABLE, handoff)) > 1, "the command runs")
+    world.kill_daemons()
+    judging.join()
+    wait_until(lambda: find_marked(CHECK_VARIABLE, handoff) == [], "nothing of it is left")
+    assert world.session(session).closed == ()
 
 
-def test_what_is_printed_is_bounded_cleaned_and_without_secrets(world: RelayWorld) -> None:
+def test_what_is_printed_is_bounded_cleaned_and_without_secrets(world: WorkingWorld) -> None:
     """The journal is read by people who ask for help with it."""
     key = "sk-ant-api03-Zk3jd9sLq2mN8vB4xT6yPq1w"
     printing = f"head -c 9000000 /dev/zero | tr '\\0' x; printf '\\n\\033[2J{key[:10]}%s\\n' {key[10:]}"
@@ -203,33 +218,26 @@ def test_what_is_printed_is_bounded_cleaned_and_without_secrets(world: RelayWorl
     (criterion,) = view["criteria"]
     assert len(criterion["output"]) <= 2000
     assert criterion["output"].endswith("x\n[redacted: anthropic-key]")
-    with open(f"{world.project}/.agent-relay/sessions/{session}/journal.jsonl", encoding="utf-8") as file:
-        assert key not in file.read()
+    assert key not in world.path(session, "journal.jsonl").read_text("utf-8")
 
 
-@pytest.mark.parametrize(
-    ("report", "why"),
-    [
+def test_a_report_that_says_too_little_or_too_much_is_refused(shared: Shared) -> None:
+    """Each with what to do about it, and nothing journalled."""
+    for report, why in (
         ({"criteria": [{"criterion": "1", "met": True, "how": " "}]}, "lacks how it was checked"),
         ({"blockers": [{"kind": "mood", "text": "x"}]}, "there is no kind of blocker 'mood'"),
         ({"completed": ["x"] * 21}, "--completed takes at most 20 texts"),
         ({"suggested_next": "x" * 2001}, "--next takes at most 20 texts"),
         ({"criteria": [{"criterion": "9", "met": True, "how": "x"}]}, "there is no criterion 9"),
-    ],
-)
-def test_a_report_that_says_too_little_or_too_much_is_refused(
-    world: RelayWorld, report: dict[str, object], why: str
-) -> None:
-    """Each with what to do about it, and nothing journalled."""
-    session, handoff = hand_over(world, "true")
-    with pytest.raises(WrongUseError, match=why):
-        close(world, session, handoff, report=report)
-    assert "handoff.closed" not in [event.body.name for event in world.events(session)]
+    ):
+        with pytest.raises(WrongUseError, match=why):
+            close(shared.world, shared.session, shared.handoff, report=report)
+    assert "handoff.closed" not in shared.world.names(shared.session)
 
 
-def test_what_the_successor_did_with_its_packet_is_said(world: RelayWorld) -> None:
+def test_what_the_successor_did_with_its_packet_is_said(shared: Shared) -> None:
     """Of an ordinary handoff, from the successor's own record; nothing is planted."""
-    session, handoff = hand_over(world, "true")
+    world, session, handoff = shared.world, shared.session, shared.handoff
     view = json.loads(run(world, "handoff", "show", handoff, "--json").out)
     assert view["packet_use"]["events"] is None
     assert (view["packet_use"]["commands_run"], view["packet_use"]["recalls"]) == (0, 0)
@@ -243,9 +251,12 @@ def test_what_the_successor_did_with_its_packet_is_said(world: RelayWorld) -> No
     assert told["packet_use"] == view["packet_use"]
 
 
-def test_what_the_target_produces_is_checked_first(world: RelayWorld) -> None:
-    """The screenplay's agents leave a record and write no documents."""
-    session = begin(world)
+def test_what_the_target_produces_is_checked_first_and_whose_commands_they_are(world: WorkingWorld) -> None:
+    """The screenplay's agents leave a record and write no documents.
+
+    Switching agents takes no commands from people: whoever sends one with it is a program.
+    """
+    session = world.begin()
     env = world.environ
     assert world.ask("handoff.plan", session=session, env=env, needs=["record"])["successor"] == "understudy"
     plan = world.ask("handoff.plan", session=session, env=env, needs=["document"])
@@ -254,20 +265,6 @@ def test_what_the_target_produces_is_checked_first(world: RelayWorld) -> None:
     view = json.loads(run(world, "handoff", "plan", "--json").out)
     assert view["estimate"] == {"takeover_s": None, "work_s": None, "takeovers": 0, "works": 0}
     assert "Estimate until it works: unknown (0 made)" in run(world, "handoff", "plan").out
-
-
-def test_a_command_does_not_outlive_a_killed_daemon(world: RelayWorld) -> None:
-    """The next daemon may not come for days; the handoff is still open then."""
-    session, handoff = hand_over(world, "setsid sleep 1000 & sleep 1000")
-
-    def judge() -> None:
-        with contextlib.suppress(RelayError):
-            close(world, session, handoff)
-
-    judging = threading.Thread(target=judge)
-    judging.start()
-    wait_until(lambda: len(find_marked(CHECK_VARIABLE, handoff)) > 1, "the command runs")
-    world.kill_daemons()
-    judging.join()
-    wait_until(lambda: find_marked(CHECK_VARIABLE, handoff) == [], "nothing of it is left")
-    assert world.session(session).closed == ()
+    world.ask("use", session=session, agent="understudy", check=["touch it"])
+    terms = world.wait_handed_over(session).done[0].terms
+    assert (terms.checks, terms.proposed_checks) == ((), ("touch it",))

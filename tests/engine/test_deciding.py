@@ -27,7 +27,7 @@ from agent_relay.sources.record_dispatch import RecordDispatcher
 from agent_relay.system.clock import SystemClock
 from agent_relay.system.config_file import ReloadingConfig
 from agent_relay.system.disk.folders import Folders
-from tests.support.heard import until
+from tests.support.heard import in_loop, until
 
 if TYPE_CHECKING:
     from agent_relay.engine.services import SessionHost
@@ -68,40 +68,34 @@ def build_effect_runner(services: Services, launch: LaunchEnvironment) -> Effect
     return runner
 
 
-def test_a_home_that_hangs_keeps_no_other_session_from_its_decisions(tmp_path: object) -> None:
+@in_loop
+async def test_a_home_that_hangs_keeps_no_other_session_from_its_decisions(tmp_path: object) -> None:
     """Its decisions used to take the threads all sessions share, one after another."""
-
-    async def main() -> None:
-        services = build_services(tmp_path)
-        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
-        hung, well = build_effect_runner(services, DEAD), build_effect_runner(services, WELL)
-        deciding = asyncio.create_task(hung.build_context(SESSION))
-        try:
-            await until(lambda: services.waiting)
-            context = await asyncio.wait_for(well.build_context(SESSION), 20)
-            assert context.availability == {}
-            assert await asyncio.wait_for(asyncio.to_thread(lambda: "done"), 20) == "done"
-            assert not deciding.done()
-        finally:
-            services.may.set()
-        await deciding
-        await hung.close()
-        await well.close()
-
-    asyncio.run(main())
+    services = build_services(tmp_path)
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+    hung, well = build_effect_runner(services, DEAD), build_effect_runner(services, WELL)
+    deciding = asyncio.create_task(hung.build_context(SESSION))
+    try:
+        await until(lambda: services.waiting)
+        context = await asyncio.wait_for(well.build_context(SESSION), 20)
+        assert context.availability == {}
+        assert await asyncio.wait_for(asyncio.to_thread(lambda: "done"), 20) == "done"
+        assert not deciding.done()
+    finally:
+        services.may.set()
+    await deciding
+    await hung.close()
+    await well.close()
 
 
-def test_a_session_that_is_not_at_work_any_more_decides_nothing(tmp_path: object) -> None:
+@in_loop
+async def test_a_session_that_is_not_at_work_any_more_decides_nothing(tmp_path: object) -> None:
     """Who asks in the moment it is let go of hears that, instead of a mistake of ours."""
-
-    async def main() -> None:
-        services = build_services(tmp_path)
-        runner = build_effect_runner(services, WELL)
-        await runner.close()
-        with pytest.raises(RelayError, match="is not at work any more"):
-            await runner.build_context(SESSION)
-
-    asyncio.run(main())
+    services = build_services(tmp_path)
+    runner = build_effect_runner(services, WELL)
+    await runner.close()
+    with pytest.raises(RelayError, match="is not at work any more"):
+        await runner.build_context(SESSION)
 
 
 SECRET = "zebra-Lamp-77"

@@ -6,23 +6,23 @@ from collections.abc import Iterator
 import pytest
 
 from agent_relay.domain.state import State
-from tests.support.at_work import working_world
+from tests.support.at_work import WorkingWorld, working_world
 from tests.support.deleting import delete_folder
 from tests.support.handoffs import write_screenplays
-from tests.support.relay_world import RelayWorld, is_daemons, wait_until
+from tests.support.relay_world import is_daemons, wait_until
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
 
 @pytest.fixture
-def world() -> Iterator[RelayWorld]:
+def world() -> Iterator[WorkingWorld]:
     """A daemon, and an agent that works for as long as it is let."""
     with working_world() as made:
         made.environ |= write_screenplays(f"{made.folder}/plays", demo=[{"do": [{"wait_s": 600}]}])
         yield made
 
 
-def test_a_session_whose_folder_was_deleted_can_be_stopped(world: RelayWorld) -> None:
+def test_a_session_whose_folder_was_deleted_can_be_stopped(world: WorkingWorld) -> None:
     """Its agent would work on in nothing, and nobody could end it but by hand."""
     project = f"{world.folder}/deleted"
     os.makedirs(project)
@@ -36,5 +36,5 @@ def test_a_session_whose_folder_was_deleted_can_be_stopped(world: RelayWorld) ->
     assert os.listdir(world.folders.legs) == []
 
 
-def _find_state(world: RelayWorld, session: str) -> object:
-    return world.ask("where", session=session)["state"]
+def _find_state(world: WorkingWorld, session: str) -> object:
+    return world.where(session, "state")

@@ -46,61 +46,49 @@ def test_one_of_the_agents_own_commands_is_typed_in_one_piece() -> None:
     assert agent.holds == [True, False]
 
 
-@pytest.mark.parametrize("note", [None, "submitted H"])
-def test_a_leg_that_took_a_prompt_before_is_left_alone(note: str | None) -> None:
-    """A daemon that crashed after delivering must not have it delivered again."""
-    agent = Agent()
-    agent.note = note
-    agent.own.hear_prompt(RECORDED)
-    deliver(agent)
-    assert agent.typed == []
-    assert agent.says_working == 1
+def test_what_was_done_before_a_daemon_died_is_not_done_again() -> None:
+    """A packet must be given once, by what its holder noted, what stands in the line and what was recorded.
 
-
-def test_a_text_that_stands_there_since_a_daemon_died_is_submitted() -> None:
-    """Pasted again it would stand there twice; left alone it would stand there for ever."""
-    agent = Agent()
-    agent.note, agent.input = "pasted H", "typed"
-    deliver(agent)
-    assert agent.typed == [b"\r"]
-    assert agent.note == "submitted H"
-
-
-def test_a_paste_that_was_lost_while_no_daemon_lived_is_made_again() -> None:
-    """A question took it along, or the agent started itself anew: nothing stands there."""
-    agent = Agent()
-    agent.note = "pasted H"
-    deliver(agent)
-    assert agent.typed == [PASTED, b"\r"]
-
-
-def test_a_text_somebody_submitted_while_no_daemon_lived_is_left_alone() -> None:
-    """They saw it stand there and pressed the return."""
-    agent = Agent()
-    agent.note = "pasted H"
-    agent.own.hear_prompt(RECORDED)
-    deliver(agent)
-    assert agent.typed == []
+    Pasted again it would stand there twice; left alone it would stand there for ever.
+    """
+    theirs = "wait a moment"
+    wrong = []
+    for note, line, heard, typed in (
+        # Delivered, by a daemon that crashed after it, also where the holder keeps no notes.
+        ("submitted H", "empty", RECORDED, []),
+        (None, "empty", RECORDED, []),
+        # Somebody saw it stand there and pressed the return.
+        ("pasted H", "empty", RECORDED, []),
+        # It stands there, or its return was swallowed.
+        ("pasted H", "typed", "", [b"\r"]),
+        ("submitted H", "typed", "", [b"\r"]),
+        # A question took it along, or the agent started itself anew.
+        ("pasted H", "empty", "", [PASTED, b"\r"]),
+        # The notes are of one text each.
+        ("submitted of another", "empty", "", [PASTED, b"\r"]),
+        # A person was first: the record of their prompt says nothing of a text that stands in the line.
+        ("", "empty", theirs, [PASTED, b"\r"]),
+        ("pasted H", "typed", theirs, [b"\r"]),
+    ):
+        agent = Agent()
+        agent.note, agent.input = note, line
+        if heard:
+            agent.own.hear_prompt(heard)
+        deliver(agent)
+        if (agent.typed, agent.says_working, agent.note) not in [
+            (typed, 1, "submitted H"),
+            (typed, 1, note),
+        ]:
+            wrong.append((note, line, heard, agent.typed))
+    assert wrong == []
 
 
 def test_a_text_whose_return_was_pressed_is_not_pasted_again_before_its_record_is_there() -> None:
     """Records are written a moment later than a new daemon looks."""
     agent = Agent()
     agent.note = "submitted H"
-
-    def record() -> None:
-        agent.own.hear_prompt(RECORDED)
-
-    deliver(agent, lambda: None, record)
+    deliver(agent, 1, lambda: agent.own.hear_prompt(RECORDED))
     assert agent.typed == []
-
-
-def test_a_return_that_was_swallowed_while_no_daemon_lived_is_pressed_again() -> None:
-    """The text stands there still."""
-    agent = Agent()
-    agent.note, agent.input = "submitted H", "typed"
-    deliver(agent)
-    assert agent.typed == [b"\r"]
 
 
 def test_an_agent_that_tells_no_prompts_and_worked_is_not_asked_twice() -> None:
@@ -110,25 +98,6 @@ def test_an_agent_that_tells_no_prompts_and_worked_is_not_asked_twice() -> None:
     agent.leg = replace(agent.leg, was_busy=True)
     deliver(agent)
     assert agent.typed == []
-
-
-def test_what_a_leg_was_given_before_does_not_stand_for_what_it_is_given_now() -> None:
-    """The notes are of one text each."""
-    agent = Agent()
-    agent.note = "submitted of another"
-    deliver(agent)
-    assert agent.typed == [PASTED, b"\r"]
-
-
-@pytest.mark.parametrize("note", ["", "pasted H"])
-def test_a_person_who_was_first_does_not_keep_the_text_from_being_sent(note: str) -> None:
-    """The record of their prompt says nothing of a text that stands in the line."""
-    agent = Agent()
-    agent.note = note
-    agent.own.hear_prompt("wait a moment")
-    agent.input = "typed" if note else "empty"
-    deliver(agent)
-    assert agent.typed == [*([] if note else [PASTED]), b"\r"]
 
 
 def test_a_text_that_was_given_up_is_begun_anew_by_who_tries_again() -> None:
@@ -161,34 +130,16 @@ def test_a_key_that_answered_a_question_does_not_hold_the_packet_up_for_ever() -
 def test_no_return_is_sent_into_a_question_that_came_up_meanwhile() -> None:
     """It would say yes in the user's place."""
     agent = Agent()
-
-    def ask(data: bytes) -> None:
-        agent.take(data)
-        if data != b"\r":
-            agent.state, agent.input = "asking", "hidden"
-
-    def settle() -> None:
-        assert agent.typed == [PASTED]
-        agent.state, agent.input = "ready", "typed"
-
-    agent.reacts = ask
-    deliver(agent, lambda: None, lambda: None, lambda: None, settle)
+    agent.once("paste", "asking", "hidden")
+    deliver(agent, 3, agent.becomes("ready", "typed", given=[PASTED]))
     assert agent.typed == [PASTED, b"\r"]
 
 
 def test_a_paste_that_a_question_took_along_is_made_again() -> None:
     """An agent that is told to trust a folder starts itself again, its input line empty."""
     agent = Agent()
-
-    def ask(_data: bytes) -> None:
-        agent.state, agent.input, agent.reacts = "asking", "hidden", agent.take
-
-    def answer() -> None:
-        assert agent.typed == [PASTED]
-        agent.state, agent.input = "ready", "empty"
-
-    agent.reacts = ask
-    deliver(agent, lambda: None, answer)
+    agent.once("paste", "asking", "hidden")
+    deliver(agent, 1, agent.becomes("ready", "empty", given=[PASTED]))
     assert agent.typed == [PASTED, PASTED, b"\r"]
 
 
@@ -196,16 +147,7 @@ def test_a_prompt_that_is_announced_before_it_is_painted_is_waited_for() -> None
     """A question may be painted in its place, and must not get the packet."""
     agent = Agent()
     agent.input = "hidden"
-
-    def ask() -> None:
-        assert agent.typed == []
-        agent.state = "asking"
-
-    def answer() -> None:
-        assert agent.typed == []
-        agent.state, agent.input = "ready", "empty"
-
-    deliver(agent, ask, lambda: None, answer)
+    deliver(agent, agent.becomes("asking", given=[]), 1, agent.becomes("ready", "empty", given=[]))
     assert agent.typed == [PASTED, b"\r"]
 
 
@@ -220,11 +162,7 @@ def test_what_an_agent_does_instead_is_told(state: str, line: str, doing: str) -
     """Whoever waits can see to it: answer the question, or send what stands there."""
     agent = Agent()
     agent.state, agent.input = state, line
-
-    def wait() -> None:
-        agent.state, agent.input = "ready", "empty"
-
-    deliver(agent, *[lambda: None] * 4, wait)
+    deliver(agent, 4, agent.becomes("ready", "empty"))
     assert agent.told == [f"ann {doing}, and has not been given its packet yet"]
     assert agent.typed == [PASTED, b"\r"]
 
@@ -246,7 +184,7 @@ def test_a_paste_that_is_drawn_late_is_not_made_twice() -> None:
         assert agent.typed == [PASTED]
         agent.input, agent.reacts = "typed", agent.take
 
-    deliver(agent, *[lambda: None] * 5, draw)
+    deliver(agent, 5, draw)
     assert agent.typed == [PASTED, b"\r"]
     assert agent.told == ["ann is slow to read, and has not been given its packet yet"]
 
@@ -270,7 +208,7 @@ def test_an_agent_that_ends_meanwhile_is_said_to_have_ended(when: str, why: str)
         agent.state = "busy"
     agent.reacts = lambda data: agent.gone.set() if data == b"\r" else None
     with pytest.raises(RelayError, match=f"ann ended {why} its packet"):
-        deliver(agent, agent.gone.set if when == "before" else lambda: None)
+        deliver(agent, agent.gone.set if when == "before" else 1)
 
 
 def test_a_holder_that_breaks_is_not_mistaken_for_a_person_typing() -> None:
@@ -314,7 +252,7 @@ def test_who_has_typed_into_the_agents_line_has_their_keys_to_finish_it() -> Non
         assert agent.typed == []
         agent.input = "empty"
 
-    deliver(agent, *[lambda: None] * 6, send)
+    deliver(agent, 6, send)
     assert agent.typed == [PASTED, b"\r"]
     assert agent.stages[-2:] == [DeliveryStage.GIVING, DeliveryStage.SUBMITTED]
 
@@ -331,6 +269,6 @@ def test_a_key_on_its_way_when_keys_began_to_wait_is_seen_before_the_paste() -> 
             agent.input = "typed" if agent.looks == 2 else "empty"
 
     agent.settle_evidence = paint  # type: ignore[method-assign]  # the scripted agent's own
-    deliver(agent, *[lambda: None] * 4, lambda: setattr(agent, "input", "empty"))
+    deliver(agent, 4, agent.becomes(line="empty"))
     assert agent.typed == [PASTED, b"\r"]
     assert agent.stages.count(DeliveryStage.GIVING) == 2

@@ -20,8 +20,7 @@ from agent_relay.session.fold import fold_events
 from agent_relay.store.session_journals import SessionJournal
 from tests.session.story import NOW
 from tests.session.turn_story import TurnStory
-from tests.support.handoffs import write_screenplays
-from tests.support.relay_world import relay_world
+from tests.support.at_work import working_world
 
 if TYPE_CHECKING:
     from agent_relay.engine.services import Services
@@ -99,15 +98,13 @@ def test_a_leg_whose_line_is_being_written_is_told_of_later() -> None:
     assert part.cursor.leg == story.leg
 
 
-@pytest.mark.size("test")
+@pytest.mark.size("every")
 def test_a_turn_that_cannot_be_taken_up_is_said_to_be_so() -> None:
     """Its follower would else ask in circles, as fast as it can, for an end that does not come."""
-    with relay_world() as world:
-        world.environ |= write_screenplays(f"{world.folder}/plays", demo=[{"do": [{"wait_s": 60}]}])
-        world.start_daemon()
+    with working_world(demo=[{"do": [{"wait_s": 60}]}]) as world:
         begun = world.ask("run.begin", agent="demo", task="hello", cwd=world.project, env=world.environ)
         session = str(begun["session"])
-        world.wait_for(session, lambda found: found.state is State.BUSY, "the agent works")
+        world.wait_state(session, State.BUSY)
         world.kill_daemons()
         held = SessionJournal(f"{world.project}/.agent-relay/sessions/{session}/journal.jsonl")
         world.start_daemon()

@@ -1,18 +1,16 @@
 """Handoffs as records under a real daemon: expected, listed, drawn, cancelled, retried, judged."""
 
 import json
-import os
 
 import pytest
 
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
-from tests.support.at_work import begin, finish_turn, has_taken_over, say
-from tests.support.relay_world import RelayWorld
+from tests.support.at_work import WorkingWorld
 from tests.support.seats import run
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
 TERMS = {
     "expect": ["doors/front.txt"],
@@ -24,7 +22,7 @@ TERMS = {
 }
 
 
-def read(world: RelayWorld, *words: str) -> dict[str, object]:
+def read(world: WorkingWorld, *words: str) -> dict[str, object]:
     done = run(world, "handoff", *words, "--json")
     assert (done.status, done.err) == (0, "")
     found = json.loads(done.out)
@@ -32,20 +30,13 @@ def read(world: RelayWorld, *words: str) -> dict[str, object]:
     return found
 
 
-def read_packet(world: RelayWorld, session: Session, number: int) -> dict[str, object]:
-    path = f"{world.project}/.agent-relay/sessions/{session.id}/{session.done[number].json_path}"
-    with open(path, encoding="utf-8") as file:
-        found = json.load(file)
-    assert isinstance(found, dict)
-    return found
-
-
-def test_a_failed_handoff_is_rolled_back_with_what_was_expected(world: RelayWorld) -> None:
+@pytest.mark.size("test")
+def test_a_failed_handoff_is_rolled_back_with_what_was_expected(world: WorkingWorld) -> None:
     """From the command that asks for a door to the one that says it is missing."""
-    session = begin(world)
+    session = world.begin()
     world.open("understudy", session=session, **TERMS)
-    found = world.wait_for(session, has_taken_over, "the understudy took over")
-    packet = read_packet(world, found, 0)
+    world.wait_handed_over(session)
+    packet = world.read_packet(session)
     assert packet["expectations"] == {
         "deliverables": ["doors/front.txt"],
         "acceptance_criteria": ["it opens"],
@@ -63,7 +54,7 @@ def test_a_failed_handoff_is_rolled_back_with_what_was_expected(world: RelayWorl
     assert "is under way" in done.out
     found = world.wait_for(session, lambda now: len(now.done) == 2, "the rollback agent took over")
     assert found.agent == "demo"
-    packet = read_packet(world, found, 1)
+    packet = world.read_packet(session, 1)
     assert packet["rollback"] == {
         "agent": "demo",
         "questions": ["what is missing?"],
@@ -86,17 +77,14 @@ def test_a_failed_handoff_is_rolled_back_with_what_was_expected(world: RelayWorl
     assert "was judged already" in again.err
 
 
-def test_a_packet_that_cannot_be_written_lets_the_rollback_agent_go_on(world: RelayWorld) -> None:
+def test_a_packet_that_cannot_be_written_lets_the_rollback_agent_go_on(world: WorkingWorld) -> None:
     """The disk refuses every packet: the predecessor has its own session back, and nothing was lost."""
-    session = begin(world)
-    say(world, session, "paint the shed")
-    finish_turn(world, session)
+    session = world.begin_worked("paint the shed")
     before = world.session(session).legs[0]
-    resume = f"{world.project}/.agent-relay/sessions/{session}/resume"
-    if os.path.isdir(resume):
-        os.rmdir(resume)
-    with open(resume, "wb"):
-        pass
+    resume = world.path(session, "resume")
+    if resume.is_dir():
+        resume.rmdir()
+    resume.touch()
     world.open("understudy", session=session, rollback="demo", question=["what is missing?"])
 
     def is_back(found: Session) -> bool:
@@ -106,23 +94,23 @@ def test_a_packet_that_cannot_be_written_lets_the_rollback_agent_go_on(world: Re
     leg = found.legs[1]
     assert (leg.resumes, leg.native_id, found.handoff, found.done) == (True, before.native_id, None, ())
     assert [leg.agent for leg in found.legs if not leg.is_over] == ["demo"]
-    message = str(world.ask("where", session=session)["message"])
+    message = str(world.where(session, "message"))
     assert message.startswith(f"→ The handoff failed: {resume} is a file")
     assert message.endswith(". demo goes on in its own session")
     rows = read(world, "list", "--all")["handoffs"]
     assert isinstance(rows, list)
     assert {(row["to"], row["status"]) for row in rows} == {("understudy", "failed"), ("demo", "failed")}
-    os.unlink(resume)
+    resume.unlink()
     world.open("understudy", session=session)
-    found = world.wait_for(session, has_taken_over, "the understudy took over")
-    turns = read_packet(world, found, 0)["recent_turns"]
+    world.wait_handed_over(session)
+    turns = world.read_packet(session)["recent_turns"]
     assert isinstance(turns, list)
     assert turns[0]["text"] == "paint the shed"
 
 
-def test_a_plan_changes_nothing(world: RelayWorld) -> None:
+def test_a_plan_changes_nothing(world: WorkingWorld) -> None:
     """People look before they leap; an ended session is looked at as well."""
-    session = begin(world)
+    session = world.begin()
     before = len(world.events(session))
     view = read(world, "plan")
     assert (view["successor"], view["agent"]) == ("understudy", "demo")
@@ -132,39 +120,28 @@ def test_a_plan_changes_nothing(world: RelayWorld) -> None:
     assert view["agents"][1]["why"] == "its adapter does not declare shell"
     assert "No other agent is available." in run(world, "handoff", "plan", "--needs", "shell").out
     assert len(world.events(session)) == before
-    world.ask("session.stop", session=session)
-    world.wait_for(session, lambda found: found.state is State.ENDED, "the session has ended")
+    world.stop(session)
     assert read(world, "plan")["agents"][0]["verdict"] == "last"
 
 
-@pytest.mark.parametrize(
-    ("fields", "complaint"),
-    [
+def test_what_cannot_be_meant_or_nobody_would_be_told_is_refused(world: WorkingWorld) -> None:
+    """In one sentence, before anybody is stopped: a new session has no handoff, nor has who is at work."""
+    with pytest.raises(WrongUseError, match="understudy would be the first agent of a new session"):
+        world.open("understudy", expect=["a door"])
+    session = world.begin()
+    for fields, complaint in (
         ({"priority": "now"}, "there is no priority 'now'"),
         ({"question": ["why?"]}, "--question needs a rollback agent to answer it"),
         ({"rollback": "understudy"}, "understudy cannot be its own rollback agent"),
         ({"rollback": "nobody"}, "there is no agent 'nobody'"),
         ({"expect": ["x"] * 21}, "--expect takes at most 20 texts of 2000 characters"),
         ({"needs": ["vision"]}, "understudy: its adapter does not declare vision"),
-    ],
-)
-def test_what_cannot_be_meant_is_refused(
-    world: RelayWorld, fields: dict[str, object], complaint: str
-) -> None:
-    """In one sentence, before anybody is stopped."""
-    session = begin(world)
-    with pytest.raises(RelayError, match=complaint):
-        world.open("understudy", session=session, **fields)
-    assert world.session(session).state is State.READY
-    with pytest.raises(RelayError, match=complaint):
-        world.ask("use", session=session, agent="understudy", **fields)
-
-
-def test_what_nobody_would_be_told_is_refused(world: RelayWorld) -> None:
-    """A new session has no handoff, and an agent at work gets none."""
-    with pytest.raises(WrongUseError, match="understudy would be the first agent of a new session"):
-        world.open("understudy", expect=["a door"])
-    session = begin(world)
+    ):
+        with pytest.raises(RelayError, match=complaint):
+            world.open("understudy", session=session, **fields)
+        assert world.session(session).state is State.READY
+        with pytest.raises(RelayError, match=complaint):
+            world.ask("use", session=session, agent="understudy", **fields)
     with pytest.raises(WrongUseError, match="demo is this session's agent already"):
         world.open("demo", session=session, expect=["a door"])
     done = run(world, "handoff", "show", "nothing")

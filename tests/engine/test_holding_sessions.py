@@ -14,7 +14,7 @@ from agent_relay.engine.sessions.host import Host
 from agent_relay.session.fold import fold_events
 from agent_relay.system.disk.folders import get_folders
 from tests.session.turn_story import TurnStory
-from tests.support.heard import until
+from tests.support.heard import in_loop, until
 from tests.support.scripted_host import Scene
 
 if TYPE_CHECKING:
@@ -83,71 +83,59 @@ def _open(session: "Session") -> Host:
     return host
 
 
-def test_one_that_ends_slowly_keeps_nobody_from_another(tmp_path: Path) -> None:
+@in_loop
+async def test_one_that_ends_slowly_keeps_nobody_from_another(tmp_path: Path) -> None:
     """One agent that takes its time to leave must not stop every terminal of its user."""
-
-    async def play() -> None:
-        places = Places(tmp_path)
-        slow = asyncio.create_task(places.visit("slow"))
-        await until(lambda: places.asked == ["slow"])
-        async with asyncio.timeout(LIMIT_S):
-            assert isinstance(await places.visit("quick"), Host)
-        assert not slow.done()
-        places.end()
-        async with asyncio.timeout(LIMIT_S):
-            assert await slow == places.get("slow")
-
-    asyncio.run(play())
+    places = Places(tmp_path)
+    slow = asyncio.create_task(places.visit("slow"))
+    await until(lambda: places.asked == ["slow"])
+    async with asyncio.timeout(LIMIT_S):
+        assert isinstance(await places.visit("quick"), Host)
+    assert not slow.done()
+    places.end()
+    async with asyncio.timeout(LIMIT_S):
+        assert await slow == places.get("slow")
 
 
-def test_the_next_turn_waits_for_the_rest_of_the_last_ones_end(tmp_path: Path) -> None:
+@in_loop
+async def test_the_next_turn_waits_for_the_rest_of_the_last_ones_end(tmp_path: Path) -> None:
     """It is told when its first line is written: who was quick was refused, beside an agent already gone."""
-
-    async def play() -> None:
-        places = Places(tmp_path)
-        slow = asyncio.create_task(places.visit("slow"))
-        await until(lambda: places.asked == ["slow"])
-        places.end()
-        async with asyncio.timeout(LIMIT_S):
-            await slow
-        # It is looked for again: while nobody held it, it may have gone.
-        assert places.asked == ["slow", "slow"]
-
-    asyncio.run(play())
+    places = Places(tmp_path)
+    slow = asyncio.create_task(places.visit("slow"))
+    await until(lambda: places.asked == ["slow"])
+    places.end()
+    async with asyncio.timeout(LIMIT_S):
+        await slow
+    # It is looked for again: while nobody held it, it may have gone.
+    assert places.asked == ["slow", "slow"]
 
 
-def test_two_that_wait_for_one_room_come_in_one_after_the_other(tmp_path: Path) -> None:
+@in_loop
+async def test_two_that_wait_for_one_room_come_in_one_after_the_other(tmp_path: Path) -> None:
     """Both see the last turn's end; what the first one begins the second one must see, too."""
+    places = Places(tmp_path)
+    inside: list[str] = []
 
-    async def play() -> None:
-        places = Places(tmp_path)
-        inside: list[str] = []
+    async def come(name: str) -> None:
+        async with places.hold("slow"):
+            inside.append(f"{name} in")
+            await asyncio.sleep(0)
+            inside.append(f"{name} out")
 
-        async def come(name: str) -> None:
-            async with places.hold("slow"):
-                inside.append(f"{name} in")
-                await asyncio.sleep(0)
-                inside.append(f"{name} out")
-
-        both = asyncio.gather(come("one"), come("two"))
-        await until(lambda: len(places.asked) == 2)
-        assert inside == []
-        places.end()
-        async with asyncio.timeout(LIMIT_S):
-            await both
-        assert [word.split()[1] for word in inside] == ["in", "out", "in", "out"]
-        assert inside[0].split()[0] == inside[1].split()[0]
-
-    asyncio.run(play())
+    both = asyncio.gather(come("one"), come("two"))
+    await until(lambda: len(places.asked) == 2)
+    assert inside == []
+    places.end()
+    async with asyncio.timeout(LIMIT_S):
+        await both
+    assert [word.split()[1] for word in inside] == ["in", "out", "in", "out"]
+    assert inside[0].split()[0] == inside[1].split()[0]
 
 
-def test_who_comes_into_a_room_that_stays_as_it_is_waits_for_a_while_only(tmp_path: Path) -> None:
+@in_loop
+async def test_who_comes_into_a_room_that_stays_as_it_is_waits_for_a_while_only(tmp_path: Path) -> None:
     """It is refused by what it finds there, and told why: better than no answer."""
-
-    async def play() -> None:
-        places = Places(tmp_path, patience_s=0.1)
-        async with asyncio.timeout(LIMIT_S):
-            found = await asyncio.gather(*(places.visit("slow") for _ in range(3)))
-        assert [one == places.get("slow") for one in found] == [True] * 3
-
-    asyncio.run(play())
+    places = Places(tmp_path, patience_s=0.1)
+    async with asyncio.timeout(LIMIT_S):
+        found = await asyncio.gather(*(places.visit("slow") for _ in range(3)))
+    assert [one == places.get("slow") for one in found] == [True] * 3

@@ -1,23 +1,18 @@
 """What the user asked last reaches the successor, however far the agent's own record lags behind."""
 
-import glob
 import json
 import os
 import sys
+from pathlib import Path
 
 import pytest
 
-from agent_relay.domain.documents.packet import ResumePacket
-from agent_relay.domain.session import Session
-from agent_relay.domain.state import State
-from agent_relay.store.packets import read_packet
 from tests.house import tree
-from tests.support.at_work import LIMIT, finish_turn, folder_of, restart, say
-from tests.support.handoffs import write_screenplays
+from tests.support.at_work import LIMIT, WorkingWorld
 from tests.support.own_adapters import add_adapter
-from tests.support.relay_world import CHECKOUT, RelayWorld, wait_until
+from tests.support.relay_world import CHECKOUT, wait_until
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
 ASKED = "You are out: paint the shed blue"
 HOOKS = """
@@ -47,99 +42,71 @@ SCENES = [
 ]
 
 
-def add_late_agent(world: RelayWorld, lag: str) -> None:
+def add_late_agent(world: WorkingWorld, lag: str) -> None:
     """An agent `late`, whose hooks tell at once what its transcript tells `lag` seconds after, or never."""
-    world.environ |= write_screenplays(f"{world.folder}/plays", late=SCENES)
-    folder = add_adapter(world, "late", program="start.sh")
+    world.play(late=SCENES)
     program = [sys.executable, f"{CHECKOUT}/tests/support/late_record.py", f"{tree.ADAPTERS}/demo", lag]
-    with open(f"{folder}/start.sh", "w", encoding="utf-8") as file:
-        file.write(f'#!/bin/sh\nexec {" ".join(program)} "$@"\n')
-    os.chmod(f"{folder}/start.sh", 0o700)
+    folder = add_adapter(world, "late", script=f'exec {" ".join(program)} "$@"\n')
     change(
         f"{folder}/adapter.toml", "env = {", 'env = { LATE_RECORD_HOOKS = "{leg_folder}/hooks.jsonl",', HOOKS
     )
     change(f"{folder}/adapter.toml", '.demo-agent}/demo"', '.demo-agent}/late"', "")
     change(f"{folder}/rules.toml", '["limit-row", "notice"]', '["limit-row", "notice", "failure"]', RULES)
-    with open(f"{world.folders.config}/config.toml", "w", encoding="utf-8") as file:
-        file.write('order = ["late", "understudy"]\n')
-    restart(world)
+    Path(f"{world.folders.config}/config.toml").write_text('order = ["late", "understudy"]\n', "utf-8")
 
 
 def change(path: str, old: str, new: str, more: str) -> None:
     """The file says `new` for `old`, and `more` at its end."""
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
+    text = Path(path).read_text("utf-8")
     assert old in text
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text.replace(old, new) + more)
+    Path(path).write_text(text.replace(old, new) + more, "utf-8")
 
 
-def has_taken_over(session: Session) -> bool:
-    return session.agent == "understudy" and session.handoff is None and len(session.done) == 1
+def read_waiting(world: WorkingWorld, session: str) -> tuple[str, str]:
+    """The prompt the packet says waits, and where it is known from, once the handoff is over."""
+    world.wait_handed_over(session)
+    waiting = world.read_packet(session)["unprocessed_prompt"]
+    assert isinstance(waiting, dict)
+    return waiting["text"], waiting["source"]["transcript"]
 
 
-def read_given(world: RelayWorld, session: str) -> ResumePacket:
-    """The packet of the session's handoff, once that is over."""
-    done = world.wait_for(session, has_taken_over, "the understudy took over").done[0]
-    return read_packet(f"{world.project}/.agent-relay/sessions/{session}/{done.json_path}")
-
-
-def read_journal(world: RelayWorld, session: str) -> str:
-    """The session's journal as it stands."""
-    with open(f"{world.project}/.agent-relay/sessions/{session}/journal.jsonl", encoding="utf-8") as file:
-        return file.read()
-
-
-def list_rows(world: RelayWorld) -> list[str]:
+def list_rows(world: WorkingWorld) -> list[str]:
     """The prompts in the late agent's own transcripts."""
-    rows = []
-    for path in glob.glob(f"{world.home}/.demo-agent/late/*.jsonl"):
-        with open(path, encoding="utf-8") as file:
-            rows += [json.loads(line) for line in file]
+    paths = Path(world.home, ".demo-agent", "late").glob("*.jsonl")
+    rows = [json.loads(line) for path in paths for line in path.read_text("utf-8").splitlines()]
     return [row["text"] for row in rows if row["type"] == "prompt"]
 
 
-def test_a_prompt_whose_row_is_never_written_stands_in_the_packet(world: RelayWorld) -> None:
+@pytest.mark.size("test")
+def test_a_prompt_whose_row_is_never_written_stands_in_the_packet(world: WorkingWorld) -> None:
     """The limit was heard by a hook, the agent stopped, and the row it held back was lost with it."""
     add_late_agent(world, "never")
-    session = str(world.open("late")["session"])
-    world.wait_for(session, lambda now: now.state is State.READY, "the agent is ready")
-    say(world, session, "look around")
-    finish_turn(world, session)
-    say(world, session, ASKED)
-    packet = read_given(world, session)
+    session = world.begin_worked("look around", "late")
+    world.say(session, ASKED)
+    assert read_waiting(world, session) == (ASKED, "relay's journal")
     assert list_rows(world) == ["look around"]
-    assert packet.unprocessed_prompt is not None
-    assert packet.unprocessed_prompt.text == ASKED
-    assert packet.unprocessed_prompt.source is not None
-    assert packet.unprocessed_prompt.source.transcript == "relay's journal"
-    assert packet.next_task == ASKED
+    assert world.read_packet(session)["next_task"] == ASKED
 
 
-def test_a_row_that_comes_late_is_waited_for_before_its_agent_is_stopped(world: RelayWorld) -> None:
+def test_a_row_that_comes_late_is_waited_for_before_its_agent_is_stopped(world: WorkingWorld) -> None:
     """The record says more than the prompt: what the agent did, and in which order."""
     add_late_agent(world, "0.3")
-    session = str(world.open("late")["session"])
-    world.wait_for(session, lambda now: now.state is State.READY, "the agent is ready")
-    say(world, session, ASKED)
-    packet = read_given(world, session)
+    session = world.begin("late")
+    world.say(session, ASKED)
+    text, source = read_waiting(world, session)
+    assert text == ASKED
+    assert source.startswith(f"{world.home}/.demo-agent/late/")
     assert list_rows(world) == [ASKED]
-    assert packet.unprocessed_prompt is not None
-    assert packet.unprocessed_prompt.text == ASKED
-    assert packet.unprocessed_prompt.source is not None
-    assert packet.unprocessed_prompt.source.transcript.startswith(f"{world.home}/.demo-agent/late/")
 
 
-def test_a_prompt_survives_the_daemon_that_heard_of_it(world: RelayWorld) -> None:
+def test_a_prompt_survives_the_daemon_that_heard_of_it(world: WorkingWorld) -> None:
     """Killed between the prompt and the limit, it took along all it knew but for its journal."""
     add_late_agent(world, "never")
-    session = str(world.open("late")["session"])
-    world.wait_for(session, lambda now: now.state is State.READY, "the agent is ready")
-    say(world, session, f"{ASKED}, slowly")
-    wait_until(lambda: "paint the shed" in read_journal(world, session), "the journal has the prompt")
+    session = world.begin("late")
+    world.say(session, f"{ASKED}, slowly")
+    journal = world.path(session, "journal.jsonl")
+    wait_until(lambda: "paint the shed" in journal.read_text("utf-8"), "the journal has the prompt")
     world.kill_daemons()
-    os.unlink(f"{folder_of(world, session)}/hooks.jsonl")
+    os.unlink(f"{world.leg_folder(session)}/hooks.jsonl")
     world.start_daemon()
-    packet = read_given(world, session)
-    assert packet.unprocessed_prompt is not None
-    assert packet.unprocessed_prompt.text == f"{ASKED}, slowly"
+    assert read_waiting(world, session)[0] == f"{ASKED}, slowly"

@@ -10,8 +10,9 @@ from agent_relay.redact.text import redact_text
 from agent_relay.sources.transcript_reader import read_facts
 from tests.support.corpus import lay_out, list_names
 from tests.support.lost_records import lose
+from tests.support.sizes import sized
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
 
 READERS = {
@@ -48,8 +49,11 @@ def tell(facts: Facts) -> dict[str, object]:
     return {name: clean(value) for name, value in told.items()}
 
 
+NAMES = [name for name in (*list_names(), *list_names("hard")) if name not in EXPORTS]
+
+
 @pytest.mark.parametrize(
-    "name", [name for name in (*list_names(), *list_names("hard")) if name not in EXPORTS]
+    "name", sized(NAMES, [f"{agent}-recorded" for agent in ("claude", "codex", "gemini")])
 )
 def test_checkpoints_say_what_the_record_said(tmp_path: Path, name: str) -> None:
     """Turn by turn, they give a successor the same facts; only secrets and long outputs are missing."""

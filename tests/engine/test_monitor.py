@@ -9,17 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.agents.adapters import load_rules
 from agent_relay.agents.source_paths import LegPlace
 from agent_relay.domain.inputs import SignalFound, StateSeen
 from agent_relay.domain.limits import Record, Source
 from agent_relay.domain.session import Leg
-from agent_relay.engine.legs._trackers import MonitorConfig
 from agent_relay.sources.record_dispatch import RecordDispatcher
 from agent_relay.terminal.holder_client import HolderConnection
 from tests.support.heard import LIMIT_S, until
 from tests.support.legs import Held, hold, raw_python
-from tests.support.monitored import Reports, build_monitor
+from tests.support.monitored import Reports, build_config, build_monitor
 from tests.support.real_launch import get_adapter
 
 WORDS = "You've hit your session limit · resets 9:10pm (UTC)"
@@ -56,13 +54,11 @@ class Scene:
         self.held = held
         self.began = datetime.now(UTC)
         self.poke: Callable[[], Awaitable[None]] = self._find_nothing
-        loaded = get_adapter("claude")
-        self.sources = loaded.adapter.sources
-        config = MonitorConfig(load_rules(loaded), self.sources, UTC, 300, known)
+        self.sources = get_adapter("claude").adapter.sources
         leg = Leg("leg", "claude", 1, starting_at=self.began, native_id=native_id)
         self.reports = Reports()
         self.told = self.reports.inputs
-        self.watch = build_monitor(leg, config, self.reports, poke=self._ask)
+        self.watch = build_monitor(leg, build_config("claude", known=known), self.reports, poke=self._ask)
 
     async def _ask(self) -> None:
         await self.poke()
@@ -227,14 +223,12 @@ os.read(0, 1)
 @pytest.mark.size("test")
 def test_a_screen_older_than_the_work_it_does_not_show_says_nothing_of_its_end(tmp_path: Path) -> None:
     """A session that was given its packet must not be told to wait for one before its agent has painted."""
-    loaded = get_adapter("demo")
     reports = Reports()
     told = reports.inputs
 
     async def main(held: Held) -> None:
         leg = Leg("leg", "demo", 1, starting_at=datetime.now(UTC))
-        config = MonitorConfig(load_rules(loaded), loaded.adapter.sources, UTC, 300)
-        watch = build_monitor(leg, config, reports)
+        watch = build_monitor(leg, build_config(), reports)
         watch.connect(await HolderConnection.open(held.folder), 0, 0, 0)
         async with asyncio.timeout(LIMIT_S):
             while watch.state != "ready":
@@ -260,11 +254,11 @@ def test_no_row_is_waited_for_where_no_transcript_is_read() -> None:
         looked.append(1)
 
     async def main() -> None:
-        loaded = get_adapter("opencode")
-        config = MonitorConfig(load_rules(loaded), loaded.adapter.sources, UTC, 300)
         began = datetime.now(UTC)
         reports = Reports()
-        watch = build_monitor(Leg("leg", "opencode", 1, starting_at=began), config, reports, poke=poke)
+        watch = build_monitor(
+            Leg("leg", "opencode", 1, starting_at=began), build_config("opencode"), reports, poke=poke
+        )
         part = {"type": "text", "text": "fix the cents", "sessionID": "ses_1"}
         event = {"type": "message.part.updated", "properties": {"part": part}}
         await watch.hear([Record(Source.EVENT, event, began)])

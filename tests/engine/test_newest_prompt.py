@@ -9,9 +9,9 @@ from agent_relay.agents.adapters import load_rules
 from agent_relay.domain.limits import Record, Source
 from agent_relay.domain.session import Leg
 from agent_relay.domain.values import ClockJump
-from agent_relay.engine.legs._trackers import NewestPrompt
 from agent_relay.sources.record_fields import find_record_time
 from agent_relay.sources.recording import read_evidence
+from tests.support.monitored import NewestPrompt
 from tests.support.real import CHECKOUT
 from tests.support.real_launch import get_adapter
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from agent_relay.domain.state import State
-from tests.support.at_work import LIMIT, SCENES, begin, has_taken_over, restart, say
-from tests.support.handoffs import PICKED_UP, write_screenplays
-from tests.support.relay_world import RelayWorld, wait_until
+from tests.support.at_work import LIMIT, WorkingWorld
+from tests.support.handoffs import PICKED_UP
+from tests.support.relay_world import wait_until
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
 SENDS = """#!{python} -IS
 import json, os, sys
@@ -62,17 +62,17 @@ def hook() -> Iterator[Hook]:
     made.close()
 
 
-def wish(world: RelayWorld, notify: object) -> None:
-    """The user's `notify`, and a daemon that goes by it."""
+def wish(world: WorkingWorld, notify: object) -> None:
+    """The user's `notify`, `None` for nothing of it, and a daemon that goes by it."""
     path = f"{world.folders.config}/config.toml"
     with open(path, encoding="utf-8") as file:
         kept = [line for line in file if not line.startswith("notify")]
     with open(path, "w", encoding="utf-8") as file:
-        file.writelines([f"notify = {json.dumps(notify)}\n", *kept])
-    restart(world)
+        file.writelines([*([f"notify = {json.dumps(notify)}\n"] if notify is not None else []), *kept])
+    world.restart()
 
 
-def add_desktop(world: RelayWorld, *, after: str = "") -> str:
+def add_desktop(world: WorkingWorld, *, after: str = "") -> str:
     """A `notify-send` on the user's PATH that notes what it is told, and a session bus; the notes' path."""
     folder = Path(world.folder) / "desktop"
     folder.mkdir()
@@ -89,34 +89,20 @@ def add_desktop(world: RelayWorld, *, after: str = "") -> str:
 
 def read_notes(path: str) -> list[list[str]]:
     """What the desktop was told so far."""
-    if not os.path.exists(path):
-        return []
-    with open(path, encoding="utf-8") as file:
-        return [json.loads(line)[2:] for line in file if line.endswith("\n")]
+    text = Path(path).read_text("utf-8") if os.path.exists(path) else ""
+    return [json.loads(line)[2:] for line in text.splitlines(keepends=True) if line.endswith("\n")]
 
 
-def test_where_no_terminal_is_attached_the_desktop_tells_of_a_handover(world: RelayWorld) -> None:
-    """Nothing has to be configured for it."""
-    notes = add_desktop(world)
-    restart(world)
-    session = begin(world)
-    say(world, session, "out")
-    world.wait_for(session, has_taken_over, "the understudy took over")
-    wait_until(lambda: bool(read_notes(notes)), "the desktop is told")
-    assert read_notes(notes) == [HANDOVER]
-
-
-def test_a_webhook_is_told_of_a_handover_and_of_a_rest(world: RelayWorld, hook: Hook) -> None:
+def test_a_webhook_is_told_of_a_handover_and_of_a_rest(world: WorkingWorld, hook: Hook) -> None:
     """A phone is where people are when all agents rest."""
     scenes = [{"when": "handoff-context", "do": [{"say": PICKED_UP}]}, {"when": "out", "do": [LIMIT]}]
-    write_screenplays(f"{world.folder}/plays", demo=SCENES, understudy=scenes)
+    world.play(understudy=scenes)
     wish(world, [f"webhook:{hook.url}"])
-    session = begin(world)
-    say(world, session, "out")
-    world.wait_for(session, has_taken_over, "the understudy took over")
+    session = world.begin()
+    world.run_out(session)
     wait_until(lambda: len(hook.heard) == 1, "the webhook is told")
-    say(world, session, "out")
-    world.wait_for(session, lambda found: found.state is State.RESTING, "nobody can go on")
+    world.say(session, "out")
+    world.wait_state(session, State.RESTING)
     wait_until(lambda: len(hook.heard) == 2, "the webhook is told again")
     rest = hook.heard[1]
     assert (rest["kind"], rest["title"]) == ("resting", "project: every agent rests")
@@ -127,35 +113,33 @@ def test_a_webhook_is_told_of_a_handover_and_of_a_rest(world: RelayWorld, hook: 
     assert datetime.fromisoformat(str(told["at"])).tzinfo is not None
 
 
-def test_nothing_is_told_where_the_user_wants_nothing_nor_later_of_what_was(world: RelayWorld) -> None:
-    """A setting that says off is off; a daemon that comes later reads history, which is no news."""
+@pytest.mark.size("test")
+def test_the_desktop_is_told_of_a_handover_where_no_terminal_is_attached(world: WorkingWorld) -> None:
+    """Nothing has to be configured for it.
+
+    A setting that says off is off; a daemon that comes later reads history, which is no news.
+    """
     notes = add_desktop(world)
     wish(world, "off")
-    first = begin(world)
-    say(world, first, "out")
-    world.wait_for(first, has_taken_over, "the understudy took over")
-    wish(world, "desktop")
-    second = begin(world, new=True)
-    say(world, second, "out")
-    world.wait_for(second, has_taken_over, "the understudy took over")
+    world.run_out(world.begin())
+    wish(world, None)
+    world.run_out(world.begin(new=True))
     wait_until(lambda: bool(read_notes(notes)), "the desktop is told")
     assert read_notes(notes) == [HANDOVER]
 
 
 def test_a_desktop_and_a_webhook_that_fail_keep_no_handoff_and_are_lines_in_the_log(
-    world: RelayWorld, hook: Hook
+    world: WorkingWorld, hook: Hook
 ) -> None:
     """What only tells of work must not stop it."""
     add_desktop(world, after="sys.exit(1)")
     hook.answers = 404
     wish(world, ["desktop", f"webhook:{hook.url}"])
-    session = begin(world)
-    say(world, session, "out")
-    world.wait_for(session, has_taken_over, "the understudy took over")
+    session = world.begin()
+    world.run_out(session)
 
     def read_log() -> str:
-        with open(str(world.ask("daemon.logs")["log"]), encoding="utf-8") as file:
-            return file.read()
+        return Path(str(world.ask("daemon.logs")["log"])).read_text("utf-8")
 
     wait_until(lambda: "notification-failed to=desktop why=status-1" in read_log(), "the desktop's failure")
     wait_until(lambda: "notification-delivery to=webhook" in read_log(), "the webhook's failure")

@@ -8,26 +8,24 @@ from collections.abc import Iterator
 
 import pytest
 
-from agent_relay.domain.errors import RelayError
 from agent_relay.domain.names import LEG_VARIABLE
-from agent_relay.domain.state import State
 from agent_relay.system.processes import born, find_marked, find_parent, is_alive, send_signal
 from agent_relay.terminal.holder.child import LEFT_FILE
+from tests.support.at_work import WorkingWorld
 from tests.support.own_adapters import add_adapter
-from tests.support.relay_world import RelayWorld, is_stopped, wait_until
+from tests.support.relay_world import wait_until
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
 # A command in a Unix session of its own, as agents run them, and a service that leaves the agent at once.
-START = """#!/bin/sh
-setsid sh -c 'echo $$ > "$HOME/shell"; exec sleep 4321' &
+START = """setsid sh -c 'echo $$ > "$HOME/shell"; exec sleep 4321' &
 (setsid sh -c 'echo $$ > "$HOME/service"; exec sleep 4322' &)
 exec {agent} "$@"
 """
 Member = tuple[int, int]
 
 
-def read_member(world: RelayWorld, name: str) -> Member:
+def read_member(world: WorkingWorld, name: str) -> Member:
     """The pid and birth of what the agent started as `name`, once it runs."""
     path = f"{world.home}/{name}"
     wait_until(lambda: os.path.exists(path) and os.path.getsize(path) > 0, f"the {name} to run")
@@ -46,7 +44,7 @@ def ended_afterwards(member: Member) -> Iterator[None]:
         send_signal(*member, signal.SIGKILL)
 
 
-def find_leg(world: RelayWorld) -> str:
+def find_leg(world: WorkingWorld) -> str:
     """The id of the one leg there is."""
     (leg,) = os.listdir(world.folders.legs)
     return leg
@@ -66,28 +64,15 @@ def find_holder(agent: int) -> int:
     return find_parent(agent, start)
 
 
-def open_in_vain(world: RelayWorld) -> None:
-    with pytest.raises(RelayError):
-        world.open("sower")
-
-
-def add_sower(world: RelayWorld) -> None:
-    """An agent `sower` that starts a shell and a service."""
-    folder = add_adapter(world, "sower", program="start.sh")
-    with open(f"{folder}/start.sh", "w", encoding="utf-8") as file:
-        file.write(START.format(agent=os.path.join(folder, "agent.py")))
-    os.chmod(f"{folder}/start.sh", 0o700)
-
-
-def test_a_shell_whose_agent_and_holder_are_gone_is_ended_and_a_service_is_not(world: RelayWorld) -> None:
+@pytest.mark.size("test")
+def test_a_shell_whose_agent_and_holder_are_gone_is_ended_and_a_service_is_not(world: WorkingWorld) -> None:
     """An out-of-memory kill takes the holder; on a busy machine the agent is gone before the daemon looks."""
-    add_sower(world)
-    session = str(world.open("sower")["session"])
+    add_adapter(world, "sower", script=START)
+    session = world.begin("sower")
     shell, service = read_member(world, "shell"), read_member(world, "service")
     leg = find_leg(world)
     with ended_afterwards(shell), ended_afterwards(service):
         wait_until(lambda: os.path.exists(f"{world.folders.legs}/{leg}/{LEFT_FILE}"), "the service to leave")
-        world.wait_for(session, lambda found: found.state is State.READY, "the agent is ready")
         world.kill_daemons()
         kill_holder_and_wait(leg, shell)
         world.start_daemon()
@@ -96,14 +81,13 @@ def test_a_shell_whose_agent_and_holder_are_gone_is_ended_and_a_service_is_not(w
         assert is_alive(*service)
 
 
-def test_a_shell_of_a_leg_whose_pids_were_never_noted_is_ended(world: RelayWorld) -> None:
+def test_a_shell_of_a_leg_whose_pids_were_never_noted_is_ended(world: WorkingWorld) -> None:
     """Daemon and holder are killed just after the start: the journal knows no pid of the leg."""
-    add_sower(world)
-    world.kill_daemons()
-    frozen = world.start_daemon(pause_at="before leg.started")
-    terminal = threading.Thread(target=open_in_vain, args=(world,))
+    add_adapter(world, "sower", script=START)
+    frozen = world.freeze_at("before leg.started")
+    terminal = threading.Thread(target=world.open_both, args=("sower", {}))
     terminal.start()
-    wait_until(lambda: is_stopped(frozen.pid), "the daemon froze")
+    world.wait_frozen(frozen)
     shell = read_member(world, "shell")
     with ended_afterwards(shell), ended_afterwards(read_member(world, "service")):
         world.kill_daemons()

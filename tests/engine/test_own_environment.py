@@ -4,23 +4,20 @@ import os
 
 import pytest
 
+from tests.support.at_work import WorkingWorld
 from tests.support.own_adapters import add_adapter
-from tests.support.relay_world import RelayWorld, wait_until
+from tests.support.relay_world import wait_until
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
-START = """#!/bin/sh
-env > "$HOME/written" && mv "$HOME/written" "$HOME/environment"
+START = """env > "$HOME/written" && mv "$HOME/written" "$HOME/environment"
 exec {agent} "$@"
 """
 
 
-def test_a_command_of_ours_in_an_agents_shell_is_about_this_users_sessions(world: RelayWorld) -> None:
+def test_a_command_of_ours_in_an_agents_shell_is_about_this_users_sessions(world: WorkingWorld) -> None:
     """The packet tells the successor of `agent-relay recall`; without our folder it finds no session."""
-    folder = add_adapter(world, "teller", program="start.sh")
-    with open(f"{folder}/start.sh", "w", encoding="utf-8") as file:
-        file.write(START.format(agent=os.path.join(folder, "agent.py")))
-    os.chmod(f"{folder}/start.sh", 0o700)
+    add_adapter(world, "teller", script=START)
     world.environ["AGENT_RELAY_STRANGE"] = "1"
     world.open("teller")
     path = f"{world.home}/environment"

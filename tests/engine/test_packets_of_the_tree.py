@@ -2,16 +2,17 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import cast
 
 import pytest
 
 from agent_relay.store.packets import list_packets
-from tests.support.at_work import begin, finish_turn, has_taken_over, say
-from tests.support.handoffs import git, write_screenplays
-from tests.support.relay_world import RelayWorld, relay_world, wait_until
+from tests.support.at_work import WorkingWorld, working_world
+from tests.support.handoffs import git
+from tests.support.relay_world import wait_until
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
 _TEST = "import unittest\n\nclass Test(unittest.TestCase):\n    def test(self) -> None:\n        pass\n"
 _NAMES = ("a.py", "b.py", "c.py")
@@ -29,10 +30,9 @@ _SCENES: list[dict[str, object]] = [
 
 
 @pytest.fixture
-def world() -> Iterator[RelayWorld]:
+def world() -> Iterator[WorkingWorld]:
     """An agent that edits and tests in a repository with a commit."""
-    with relay_world() as made:
-        made.environ |= write_screenplays(f"{made.folder}/plays", demo=_SCENES)
+    with working_world(starts=False, demo=_SCENES) as made:
         for name in _NAMES:
             _write(made, name, "one\n")
         _write(made, "test_all.py", _TEST)
@@ -40,24 +40,21 @@ def world() -> Iterator[RelayWorld]:
         git(made.project, "init")
         git(made.project, "add", ".")
         git(made.project, "commit", "-m", "first")
-        made.start_daemon()
         yield made
 
 
-def _write(world: RelayWorld, name: str, text: str) -> None:
-    with open(f"{world.project}/{name}", "w", encoding="utf-8") as file:
-        file.write(text)
+def _write(world: WorkingWorld, name: str, text: str) -> None:
+    Path(f"{world.project}/{name}").write_text(text, "utf-8")
 
 
-def _save(world: RelayWorld, session: str) -> str:
+def _save(world: WorkingWorld, session: str) -> str:
     """The stem of a packet's files, saved without a launch."""
     world.open("understudy", no_launch=True, session=session)
     return list_packets(f"{world.project}/.agent-relay/sessions/{session}")[-1][2].removesuffix(".json")
 
 
 def _read(stem: str) -> dict[str, object]:
-    with open(f"{stem}.json", encoding="utf-8") as file:
-        return cast("dict[str, object]", json.load(file))
+    return cast("dict[str, object]", json.loads(Path(f"{stem}.json").read_bytes()))
 
 
 def _list_files(document: dict[str, object]) -> list[tuple[object, ...]]:
@@ -65,18 +62,16 @@ def _list_files(document: dict[str, object]) -> list[tuple[object, ...]]:
     return [(file["path"], file["status"], file.get("added"), file.get("removed")) for file in files]
 
 
-def test_a_packet_tells_files_and_checks_of_the_tree_that_is_there(world: RelayWorld) -> None:
+def test_a_packet_tells_files_and_checks_of_the_tree_that_is_there(world: WorkingWorld) -> None:
     """What was committed is no longer changed, and a check from before an edit proves nothing."""
-    session = begin(world)
-    say(world, session, "begin with it")
-    finish_turn(world, session)
+    session = world.begin_worked("begin with it")
     document = _read(_save(world, session))
     assert _list_files(document) == [("a.py", "modified", 2, 1), ("b.py", "modified", 2, 1)]
     assert document["validation_state"] == {"tests": "passed"}
     git(world.project, "commit", "-m", "second", "a.py")
     git(world.project, "checkout", "b.py")
-    say(world, session, "go on with it")
-    wait_until(lambda: '"now changed"' in _read_record(world, session), "the second turn is recorded")
+    world.say(session, "go on with it")
+    wait_until(lambda: '"now changed"' in world.read_record(session), "the second turn is recorded")
     document = _read(_save(world, session))
     assert _list_files(document) == [("c.py", "modified", 2, 1)]
     assert "validation_state" not in document
@@ -84,25 +79,16 @@ def test_a_packet_tells_files_and_checks_of_the_tree_that_is_there(world: RelayW
     assert (run["verdict"], run["changed_since"]) == ("passed", 1)
 
 
-def _read_record(world: RelayWorld, session: str) -> str:
-    """What the newest agent keeps itself of its work."""
-    leg = world.session(session).legs[-1]
-    with open(f"{world.home}/.demo-agent/{leg.agent}/{leg.native_id}.jsonl", encoding="utf-8") as file:
-        return file.read()
-
-
-def test_an_edited_packet_is_compared_with_the_tree_at_its_pickup(world: RelayWorld) -> None:
+def test_an_edited_packet_is_compared_with_the_tree_at_its_pickup(world: WorkingWorld) -> None:
     """Its user worked on in the meantime: the successor learns which lines no longer hold."""
-    session = begin(world)
-    say(world, session, "begin with it")
-    finish_turn(world, session)
+    session = world.begin_worked("begin with it")
     with open(f"{_save(world, session)}.md", "a", encoding="utf-8") as file:
         file.write("\nMind the gap.\n")
     git(world.project, "checkout", "b.py")
     _write(world, "c.py", "four\n")
     world.open("understudy", session=session)
-    world.wait_for(session, has_taken_over, "the understudy took over")
-    told = _read_record(world, session)
+    world.wait_handed_over(session)
+    told = world.read_record(session)
     assert "Mind the gap." in told
     assert "1 file changed since: c.py" in told
     assert "1 file listed as changed, now as in HEAD: b.py" in told

@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -21,7 +22,7 @@ from agent_relay.system.config_file import ReloadingConfig
 from agent_relay.system.disk.folders import Folders
 from agent_relay.system.limited_process import LimitedProcess, end_server
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
 ID = "01HZZZZZZZZZZZZZZZZZZZZZZZ"
 NOW = datetime(2026, 11, 22, 18, 0, tzinfo=UTC)
@@ -48,8 +49,7 @@ def test_a_reader_that_breaks_costs_the_packet_what_it_would_have_read(tmp_path:
     adapters[AgentName("demo")] = _break_reader(adapters[AgentName("demo")])
     record, root = f"{tmp_path}/record.jsonl", f"{tmp_path}/project"
     os.mkdir(root)
-    with open(record, "w", encoding="utf-8") as file:
-        file.write('{"type":"prompt","text":"paint the shed"}\n')
+    Path(record).write_text('{"type":"prompt","text":"paint the shed"}\n', "utf-8")
     leg = Leg("L1", "demo", 1, NOW, native_id="n", transcript=record, was_busy=True, how="stopped")
     session = Session(ID, root, root, NOW, NOW, legs=(leg,), handoff=HANDOFF)
 
@@ -68,6 +68,5 @@ def test_a_reader_that_breaks_costs_the_packet_what_it_would_have_read(tmp_path:
     assert done.lacks == (
         "what demo recorded is not in it: agent-relay made a mistake with it; a crash report was written"
     )
-    with open(f"{root}/.agent-relay/sessions/{ID}/{done.text_path}", encoding="utf-8") as file:
-        assert done.lacks in file.read()
+    assert done.lacks in Path(f"{root}/.agent-relay/sessions/{ID}/{done.text_path}").read_text("utf-8")
     assert len(reported) == 1

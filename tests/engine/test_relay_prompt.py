@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_relay.engine.legs._trackers import RelayPrompt
+from tests.support.monitored import RelayPrompt
 
 OPENING = "Continue the work described in the handoff context above, beginning with its next step."
 

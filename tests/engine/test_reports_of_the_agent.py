@@ -4,15 +4,12 @@ import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from agent_relay.agents.adapters import load_rules
 from agent_relay.domain.events.session import PromptSeen
 from agent_relay.domain.inputs import Answered, PromptTaken
 from agent_relay.domain.limits import Record, Source
 from agent_relay.domain.session import Leg, Prompt
-from agent_relay.engine.legs._trackers import MonitorConfig
 from agent_relay.engine.legs.monitor import LegMonitor
-from tests.support.monitored import Reports, build_monitor
-from tests.support.real_launch import get_adapter
+from tests.support.monitored import Reports, build_config, build_monitor
 
 BEGAN = datetime(2026, 11, 20, 10, tzinfo=UTC)
 LATER = BEGAN + timedelta(minutes=1)
@@ -20,9 +17,7 @@ LATER = BEGAN + timedelta(minutes=1)
 
 def build_watch(agent: str, asked: Prompt | None = None, reports: Reports | None = None) -> LegMonitor:
     """A watch over a leg of whose newest prompt the journal knows this, and nothing else."""
-    loaded = get_adapter(agent)
-    config = MonitorConfig(load_rules(loaded), loaded.adapter.sources, UTC, 300)
-    return build_monitor(Leg("leg", agent, 1, BEGAN, asked=asked), config, reports)
+    return build_monitor(Leg("leg", agent, 1, BEGAN, asked=asked), build_config(agent), reports)
 
 
 def hear(watch: LegMonitor, records: Sequence[Record]) -> None:

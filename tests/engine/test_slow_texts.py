@@ -6,7 +6,7 @@ import pytest
 
 from agent_relay.domain.events.work import PacketPublished
 from agent_relay.domain.session import Session, Step
-from tests.support.at_work import begin, finish_turn, has_taken_over, say, working_world
+from tests.support.at_work import has_taken_over, working_world
 
 pytestmark = pytest.mark.size("test")
 
@@ -23,12 +23,9 @@ def _is_building(found: Session) -> bool:
 def test_a_text_that_takes_for_ever_holds_neither_the_daemon_nor_the_handoff() -> None:
     """It answers, hears SIGTERM, and the next one hands over what can be had, and says what is missing."""
     with working_world() as world:
-        with open(f"{world.folders.config}/config.toml", "a", encoding="utf-8") as file:
-            file.write(f"[redaction]\nallow_patterns = ['{_FOR_EVER}']\n")
-        session = begin(world)
-        say(world, session, f"paint the shed {_TOKEN}")
-        finish_turn(world, session)
-        say(world, session, "out")
+        world.configure(f"[redaction]\nallow_patterns = ['{_FOR_EVER}']\n")
+        session = world.begin_worked(f"paint the shed {_TOKEN}")
+        world.say(session, "out")
         world.wait_for(session, _is_building, "the packet is being built")
         world.connect().close()
         daemon = world.daemons[-1]

@@ -8,12 +8,12 @@ import pytest
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.state import State
 from agent_relay.store.packets import list_packets
-from tests.support.at_work import begin, finish_turn, has_taken_over, say
+from tests.support.at_work import WorkingWorld
 from tests.support.mute_agent import is_at_rest, mutable_world, set_mute
-from tests.support.relay_world import RelayWorld
 from tests.support.seats import run
+from tests.support.sizes import sized
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
 RULE = "Never touch the blue door."
 
@@ -43,27 +43,29 @@ def make_document_a_folder(stem: str) -> None:
 SPOILT = [break_document, break_version, empty_text, make_document_a_folder]
 
 
-def save(world: RelayWorld) -> tuple[str, str]:
+def save(world: WorkingWorld) -> tuple[str, str]:
     """A session whose agent has worked, and the stem of a packet that waits for the understudy."""
-    session = begin(world)
-    say(world, session, f"paint the shed. {RULE}")
-    finish_turn(world, session)
+    session = world.begin_worked(f"paint the shed. {RULE}")
     world.open("understudy", no_launch=True, session=session)
     folder = f"{world.project}/.agent-relay/sessions/{session}"
     return session, list_packets(folder)[-1][2].removesuffix(".json")
 
 
-def refuse(world: RelayWorld, op: str, **fields: object) -> RelayError:
+def refuse(world: WorkingWorld, op: str, **fields: object) -> RelayError:
     with pytest.raises(RelayError) as refused:
         world.ask(op, env=world.environ, cwd=world.project, **fields)
     return refused.value
 
 
-@pytest.mark.parametrize("spoil", SPOILT)
+@pytest.mark.parametrize("spoil", sized(SPOILT, SPOILT[:1], name=lambda spoil: spoil.__name__))
 def test_a_spoilt_packet_is_refused_while_the_agent_works_on(
-    world: RelayWorld, spoil: Callable[[str], None]
+    world: WorkingWorld, spoil: Callable[[str], None]
 ) -> None:
-    """Stopped first and read then, the session would be left with nobody in it."""
+    """Stopped first and read then, the session would be left with nobody in it.
+
+    The next one of the order is checked like one that was named. At a limit nobody asked for that packet: the
+    failover makes one of its own, as ever.
+    """
     session, stem = save(world)
     spoil(stem)
     for op, fields in (("open", {"rows": 30, "cols": 100}), ("use", {})):
@@ -71,51 +73,28 @@ def test_a_spoilt_packet_is_refused_while_the_agent_works_on(
         assert error.code == 65
         assert stem in error.sentence
         assert f"agent-relay understudy --session {session} --no-launch" in error.hint
+    assert refuse(world, "use", agent="", session=session).code == 65
     found = world.session(session)
     assert (found.state, found.agent, found.handoff) == (State.READY, "demo", None)
-    assert "handoff.begun" not in [event.body.name for event in world.events(session)]
+    assert "handoff.begun" not in world.names(session)
+    done = world.run_out(session).done[0]
+    assert (done.reason, done.sequence) == ("rate_limit", 2)
 
 
 @pytest.mark.parametrize("spoil", [break_document, empty_text])
-def test_the_way_out_that_is_named_leads_out(world: RelayWorld, spoil: Callable[[str], None]) -> None:
+def test_the_way_out_that_is_named_leads_out(world: WorkingWorld, spoil: Callable[[str], None]) -> None:
     """A hint that changes nothing would leave the user to delete files by hand."""
     session, stem = save(world)
     spoil(stem)
-    refuse(world, "use", agent="understudy", session=session)
-    done = run(world, "understudy", "--session", session, "--no-launch")
-    assert done.status == 0
-    world.open("understudy", session=session)
-    found = world.wait_for(session, has_taken_over, "the understudy took over")
-    assert found.done[0].sequence == 3
-
-
-def test_the_command_says_so_with_its_own_status(world: RelayWorld) -> None:
-    """Scripts tell a spoilt packet from an agent that failed by the number."""
-    session, stem = save(world)
-    break_document(stem)
+    # Scripts tell it from an agent that failed by the status.
     done = run(world, "understudy", "--session", session, "--json")
     assert (done.status, done.out) == (65, "")
     assert done.err.count("agent-relay: ") == 1
     assert "--no-launch" in done.err
-
-
-def test_the_next_one_of_the_order_is_checked_like_one_that_was_named(world: RelayWorld) -> None:
-    """Who it is comes out only when it is decided; until then nobody may be stopped."""
-    session, stem = save(world)
-    break_document(stem)
-    assert refuse(world, "use", agent="", session=session).code == 65
-    assert world.session(session).agent == "demo"
-
-
-@pytest.mark.parametrize("spoil", SPOILT)
-def test_a_limit_hands_over_past_a_spoilt_packet(world: RelayWorld, spoil: Callable[[str], None]) -> None:
-    """Nobody asked for that packet now: the failover makes one of its own, as ever."""
-    session, stem = save(world)
-    spoil(stem)
-    say(world, session, "out of everything")
-    found = world.wait_for(session, has_taken_over, "the understudy took over")
-    assert found.done[0].reason == "rate_limit"
-    assert found.done[0].sequence == 2
+    assert run(world, "understudy", "--session", session, "--no-launch").status == 0
+    world.open("understudy", session=session)
+    found = world.wait_handed_over(session)
+    assert found.done[0].sequence == 3
 
 
 @pytest.mark.parametrize("spoil", [break_document, empty_text])
@@ -124,10 +103,7 @@ def test_a_packet_spoilt_before_anybody_worked_on_it_is_refused_and_can_be_made_
 ) -> None:
     """Its handoff was cancelled; what it says is known to nobody who would be asked again."""
     with mutable_world() as world:
-        world.start_daemon()
-        session = begin(world)
-        say(world, session, f"paint the shed. {RULE}")
-        finish_turn(world, session)
+        session = world.begin_worked(f"paint the shed. {RULE}")
         world.open("understudy", session=session)
         found = world.wait_for(session, lambda now: now.agent == "understudy", "the understudy starts")
         assert found.handoff is not None
@@ -142,7 +118,5 @@ def test_a_packet_spoilt_before_anybody_worked_on_it_is_refused_and_can_be_made_
         assert f"agent-relay understudy --session {session} --no-launch" in error.hint
         assert run(world, "understudy", "--session", session, "--no-launch").status == 0
         world.open("understudy", session=session)
-        found = world.wait_for(session, has_taken_over, "the understudy took over")
-        path = f"{world.home}/.demo-agent/understudy/{found.legs[-1].native_id}.jsonl"
-        with open(path, encoding="utf-8") as file:
-            assert "paint the shed" in file.read()
+        world.wait_handed_over(session)
+        assert "paint the shed" in world.read_record(session)

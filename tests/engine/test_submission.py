@@ -9,16 +9,7 @@ from tests.support.pasted_into import PASTED, Agent, deliver
 def test_a_swallowed_return_is_sent_again_only_while_the_text_still_stands() -> None:
     """Agents swallow a return that comes too soon after a paste."""
     agent = Agent()
-    returns = 0
-
-    def swallow(data: bytes) -> None:
-        nonlocal returns
-        agent.input = "typed"
-        returns += data == b"\r"
-        if returns == 2:
-            agent.take(data)
-
-    agent.reacts = swallow
+    agent.once("return")
     deliver(agent)
     assert agent.typed == [PASTED, b"\r", b"\r"]
 
@@ -26,16 +17,8 @@ def test_a_swallowed_return_is_sent_again_only_while_the_text_still_stands() -> 
 def test_an_agent_that_starts_its_tools_over_the_paste_is_given_the_return_when_it_is_done() -> None:
     """Codex says that it works while its tool servers start: taken for a turn, the packet stood there."""
     agent = Agent()
-
-    def start_tools(_data: bytes) -> None:
-        agent.state, agent.input, agent.reacts = "busy", "typed", agent.take
-
-    def be_done() -> None:
-        assert agent.typed == [PASTED]
-        agent.state = "ready"
-
-    agent.reacts = start_tools
-    deliver(agent, lambda: None, lambda: None, be_done)
+    agent.once("paste", "busy", "typed")
+    deliver(agent, 2, agent.becomes("ready", given=[PASTED]))
     assert agent.typed == [PASTED, b"\r"]
     assert agent.told == ["ann is busy with something else, and has not been given its packet yet"]
 
@@ -43,45 +26,23 @@ def test_an_agent_that_starts_its_tools_over_the_paste_is_given_the_return_when_
 def test_tools_that_start_before_the_paste_is_drawn_are_no_turn_either() -> None:
     """Busy above an empty line, and no return pressed yet: nothing can have been submitted."""
     agent = Agent()
-
-    def start_tools(_data: bytes) -> None:
-        agent.state, agent.reacts = "busy", agent.take
-
-    def be_done() -> None:
-        assert agent.typed == [PASTED]
-        agent.state, agent.input = "ready", "typed"
-
-    agent.reacts = start_tools
-    deliver(agent, lambda: None, lambda: None, lambda: None, be_done)
+    agent.once("paste", "busy")
+    deliver(agent, 3, agent.becomes("ready", "typed", given=[PASTED]))
     assert agent.typed == [PASTED, b"\r"]
 
 
 def test_a_return_swallowed_by_tools_that_start_is_pressed_again() -> None:
     """Busy above the text that still stands there is not busy with the text."""
     agent = Agent()
-
-    def swallow(data: bytes) -> None:
-        agent.input = "typed"
-        if data == b"\r":
-            agent.state, agent.reacts = "busy", agent.take
-
-    def be_done() -> None:
-        assert agent.typed == [PASTED, b"\r"]
-        agent.state = "ready"
-
-    agent.reacts = swallow
-    deliver(agent, lambda: None, lambda: None, lambda: None, lambda: None, be_done)
+    agent.once("return", "busy")
+    deliver(agent, 4, agent.becomes("ready", given=[PASTED, b"\r"]))
     assert agent.typed == [PASTED, b"\r", b"\r"]
 
 
 def test_returns_that_do_nothing_come_to_an_end_and_are_told_meanwhile() -> None:
     """The user can press it: the text stands there."""
     agent = Agent()
-
-    def stand(_data: bytes) -> None:
-        agent.input = "typed"
-
-    agent.reacts = stand
+    agent.reacts = lambda _data: agent.show(line="typed")
     with pytest.raises(RelayError, match="ann did not begin to work on its packet"):
         deliver(agent)
     assert agent.typed == [PASTED, *[b"\r"] * 7]
@@ -98,67 +59,37 @@ def test_no_second_return_is_pressed_over_what_somebody_types() -> None:
         if data == b"\r":
             agent.refusals = 1000
 
-    def send() -> None:
-        agent.take(b"\r")
-
     agent.reacts = swallow
-    deliver(agent, *[lambda: None] * 7, send)
+    deliver(agent, 7, lambda: agent.take(b"\r"))
     assert agent.typed == [PASTED, b"\r"]
 
 
 def test_no_second_return_is_pressed_into_a_question() -> None:
     """The first one may be what it asks about."""
     agent = Agent()
-
-    def ask(data: bytes) -> None:
-        agent.input = "typed"
-        if data == b"\r":
-            agent.state, agent.input = "asking", "hidden"
-
-    def work() -> None:
-        assert agent.typed == [PASTED, b"\r"]
-        agent.take(b"\r")
-
-    agent.reacts = ask
-    deliver(agent, *[lambda: None] * 7, work)
+    agent.once("return", "asking", "hidden")
+    deliver(agent, 7, lambda: agent.take(b"\r"))
     assert agent.typed == [PASTED, b"\r"]
 
 
 def test_a_packet_somebody_submitted_is_not_given_a_return_of_ours() -> None:
     """It would be an empty prompt, or an answer to what the agent asks next."""
     agent = Agent()
-
-    def start_tools(_data: bytes) -> None:
-        agent.state, agent.input = "busy", "typed"
-
-    def press() -> None:
-        agent.take(b"\r")
-
-    agent.reacts = start_tools
-    deliver(agent, lambda: None, press)
+    agent.once("paste", "busy", "typed")
+    deliver(agent, 1, lambda: agent.take(b"\r"))
     assert agent.typed == [PASTED]
-
-
-def lose(agent: Agent) -> None:
-    """From now on the agent drops what is submitted, and starts its tools instead."""
-
-    def react(data: bytes) -> None:
-        agent.input = "typed" if data != b"\r" else "empty"
-        agent.state = "ready" if data != b"\r" else "busy"
-
-    agent.reacts = react
 
 
 def test_a_packet_that_was_lost_is_pasted_once_more() -> None:
     """At night nobody would: the successor waits at its prompt, and its packet stands nowhere."""
     agent = Agent()
-    lose(agent)
+    agent.drop()
 
     def be_done() -> None:
         assert agent.typed == [PASTED, b"\r"]
         agent.state, agent.reacts = "ready", agent.take
 
-    deliver(agent, *[lambda: None] * 6, be_done)
+    deliver(agent, 6, be_done)
     assert agent.typed == [PASTED, b"\r", PASTED, b"\r"]
     assert agent.told[0] == "ann is busy with something else, and has not been given its packet yet"
     assert agent.told[1:] == [
@@ -172,13 +103,9 @@ def test_an_agent_that_works_on_something_else_above_a_clear_line_has_not_taken_
     Pasted once more and lost again it is left: whatever drops it would drop it for ever.
     """
     agent = Agent()
-    lose(agent)
-
-    def be_done() -> None:
-        agent.state = "ready"
-
+    agent.drop()
     with pytest.raises(RelayError, match="ann did not begin to work on its packet"):
-        deliver(agent, *[be_done] * 400)
+        deliver(agent, *[agent.becomes("ready")] * 400)
     assert agent.typed == [PASTED, b"\r", PASTED, b"\r"]
 
 
@@ -190,13 +117,9 @@ def test_what_no_record_would_tell_of_or_somebody_may_have_cleared_is_not_pasted
     agent = Agent()
     for name, value in known.items():
         setattr(agent, name, value)
-    lose(agent)
-
-    def be_done() -> None:
-        agent.state = "ready"
-
+    agent.drop()
     with pytest.raises(RelayError, match="ann did not begin to work on its packet"):
-        deliver(agent, *[lambda: None] * 6, be_done)
+        deliver(agent, 6, agent.becomes("ready"))
     assert agent.typed == [PASTED, b"\r"]
 
 
@@ -217,13 +140,8 @@ def test_a_prompt_of_somebody_else_does_not_stand_for_the_packet() -> None:
 def test_a_record_that_comes_late_is_waited_for() -> None:
     """A busy machine writes it seconds after the return: a second one would be an empty prompt."""
     agent = Agent()
-
-    def work(data: bytes) -> None:
-        agent.input = "typed" if data != b"\r" else "empty"
-        agent.state = "ready" if data != b"\r" else "busy"
-
-    agent.reacts = work
-    deliver(agent, *[lambda: None] * 9, lambda: agent.take(b"\r"))
+    agent.drop()
+    deliver(agent, 9, lambda: agent.take(b"\r"))
     assert agent.typed == [PASTED, b"\r"]
 
 
@@ -232,12 +150,7 @@ def test_a_prompt_told_of_before_anybody_listened_is_seen_by_the_work_on_it(*, i
     """A live stream that is opened after the return never says what was submitted by it."""
     agent = Agent()
     agent.hears_old_prompts, agent.is_listening = False, is_listening
-
-    def work(data: bytes) -> None:
-        agent.input = "typed" if data != b"\r" else "empty"
-        agent.state = "ready" if data != b"\r" else "busy"
-
-    agent.reacts = work
+    agent.drop()
     if is_listening:
         with pytest.raises(RelayError, match="ann is busy with something else"):
             deliver(agent)
@@ -251,12 +164,7 @@ def test_an_agent_without_records_is_believed_by_a_line_that_held_the_packet_and
     """Nothing else tells of it; some agents show no line at all while they work."""
     agent = Agent()
     agent.hears_prompts = agent.hears_old_prompts = False
-
-    def work(data: bytes) -> None:
-        agent.input = "typed" if data != b"\r" else line
-        agent.state = "ready" if data != b"\r" else "busy"
-
-    agent.reacts = work
+    agent.drop(line)
     deliver(agent)
     assert agent.typed == [PASTED, b"\r"]
 
@@ -265,14 +173,7 @@ def test_an_agent_without_records_whose_line_never_held_the_packet_has_not_taken
     """It works, and nobody can tell on what."""
     agent = Agent()
     agent.hears_prompts = agent.hears_old_prompts = False
-
-    def swallow(data: bytes) -> None:
-        agent.state = "busy" if data == b"\r" else "ready"
-
-    def be_done() -> None:
-        agent.state = "ready"
-
-    agent.reacts = swallow
+    agent.reacts = lambda data: agent.show("busy" if data == b"\r" else "ready")
     with pytest.raises(RelayError, match="ann did not begin to work on its packet"):
-        deliver(agent, *[be_done] * 400)
+        deliver(agent, *[agent.becomes("ready")] * 400)
     assert agent.typed == [PASTED, PASTED, PASTED, b"\r"]

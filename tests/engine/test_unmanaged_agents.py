@@ -17,9 +17,10 @@ from agent_relay import hook
 from agent_relay.engine.unmanaged_agents import notify_terminals
 from agent_relay.terminal.holder.child import open_pty
 from tests.engine.test_notifying import Hook, wish
-from tests.support.relay_world import RelayWorld, relay_world, wait_until
+from tests.support.at_work import WorkingWorld, working_world
+from tests.support.relay_world import wait_until
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
 LIMIT = "You've hit your session limit · resets 9pm (UTC)"
 PYTHON = [sys.executable, "-I", "-S", os.path.abspath(hook.__file__)]
@@ -29,9 +30,9 @@ DAY = r"(?:[A-Z][a-z]{2} \d+, )?"
 
 
 @pytest.fixture
-def world() -> Iterator[RelayWorld]:
+def world() -> Iterator[WorkingWorld]:
     """A user whose daemon runs, with folders for the reports of two agents."""
-    with relay_world(order=("claude", "demo")) as made:
+    with working_world(order=("claude", "demo"), starts=False) as made:
         for agent in ("claude", "codex"):
             os.makedirs(f"{made.folders.hooks}/{agent}", mode=0o700)
         yield made
@@ -45,7 +46,7 @@ def receiver() -> Iterator[Hook]:
     made.close()
 
 
-def report(world: RelayWorld, agent: str, payload: dict[str, object]) -> None:
+def report(world: WorkingWorld, agent: str, payload: dict[str, object]) -> None:
     """What the agent's hook does; no daemon is started, as one listens."""
     subprocess.run(
         [*PYTHON, "unmanaged", f"{world.folders.hooks}/{agent}", world.folders.runtime],
@@ -54,7 +55,9 @@ def report(world: RelayWorld, agent: str, payload: dict[str, object]) -> None:
     )
 
 
-def build_failure(world: RelayWorld, text: str, session: str = "57460c66", **more: str) -> dict[str, object]:
+def build_failure(
+    world: WorkingWorld, text: str, session: str = "57460c66", **more: str
+) -> dict[str, object]:
     """The payload of a turn that failed."""
     return {
         "session_id": session,
@@ -74,16 +77,16 @@ def append(path: str, row: dict[str, object]) -> None:
         file.write(json.dumps({"timestamp": at, **row}) + "\n")
 
 
-def read_limits(world: RelayWorld) -> list[str]:
+def read_limits(world: WorkingWorld) -> list[str]:
     """Who rests, by the ledger."""
     try:
-        with open(world.folders.ledger, encoding="utf-8") as file:
-            return [rest["agent"] for rest in json.load(file)["rests"]]
+        return [rest["agent"] for rest in json.loads(Path(world.folders.ledger).read_bytes())["rests"]]
     except FileNotFoundError:
         return []
 
 
-def test_a_limit_is_told_once_with_the_command_that_goes_on(world: RelayWorld, receiver: Hook) -> None:
+@pytest.mark.size("test")
+def test_a_limit_is_told_once_with_the_command_that_goes_on(world: WorkingWorld, receiver: Hook) -> None:
     """Also after a daemon that reads the same reports again; the ledger knows it, too."""
     wish(world, [f"webhook:{receiver.url}"])
     report(world, "claude", build_failure(world, LIMIT))
@@ -101,30 +104,30 @@ def test_a_limit_is_told_once_with_the_command_that_goes_on(world: RelayWorld, r
     assert [str(one["id"]).split(":")[1] for one in receiver.heard] == ["57460c66", "second"]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_is_no_limit_is_not_told(world: WorkingWorld, receiver: Hook) -> None:
+    """A limit told after it, in another conversation, shows that it was read."""
+    wish(world, [f"webhook:{receiver.url}"])
+    for text in (
         "API Error: Server is temporarily limiting requests (not your usage limit) · Rate limited.",
         "API Error: 529 Overloaded. This is a server-side issue, usually temporary.",
         "Invalid API key · Fix external API key",
-    ],
-)
-def test_what_is_no_limit_is_not_told(world: RelayWorld, receiver: Hook, text: str) -> None:
-    """A limit told after it, in another conversation, shows that it was read."""
-    wish(world, [f"webhook:{receiver.url}"])
-    report(world, "claude", build_failure(world, text, "harmless"))
-    report(world, "claude", build_failure(world, LIMIT, "subagents", agent_id="a1"))
-    report(world, "claude", build_failure(world, LIMIT, "quoted", hook_event_name="Stop"))
+    ):
+        report(world, "claude", build_failure(world, text, "harmless"))
+    for session, more in (
+        ("subagents", {"agent_id": "a1"}),
+        ("quoted", {"hook_event_name": "Stop"}),
+        ("wild", {"transcript_path": f"{world.home}/\0.jsonl"}),
+        ("nowhere", {"cwd": f"{world.project}\0"}),
+        ("relative", {"cwd": "."}),
+    ):
+        report(world, "claude", build_failure(world, LIMIT, session, **more))
     report(world, "claude", {"garbage": [1], "transcript_path": "relative", "session_id": 7})
-    report(world, "claude", build_failure(world, LIMIT, "wild", transcript_path=f"{world.home}/\0.jsonl"))
-    report(world, "claude", build_failure(world, LIMIT, "nowhere", cwd=f"{world.project}\0"))
-    report(world, "claude", build_failure(world, LIMIT, "relative", cwd="."))
     report(world, "claude", build_failure(world, LIMIT))
     wait_until(lambda: bool(receiver.heard), "the webhook was called")
     assert [str(one["id"]).split(":")[1] for one in receiver.heard] == ["57460c66"]
 
 
-def test_an_agent_that_goes_on_by_itself_is_told_of_as_one(world: RelayWorld, receiver: Hook) -> None:
+def test_an_agent_that_goes_on_by_itself_is_told_of_as_one(world: WorkingWorld, receiver: Hook) -> None:
     """It says so in its transcript, which also has the reset to the second."""
     wish(world, [f"webhook:{receiver.url}"])
     resets = (datetime.now(UTC) + timedelta(hours=2)).replace(minute=7, second=3, microsecond=0)
@@ -154,7 +157,7 @@ def test_an_agent_that_goes_on_by_itself_is_told_of_as_one(world: RelayWorld, re
 
 
 def test_an_agent_without_such_a_hook_is_heard_by_the_transcript_it_names(
-    world: RelayWorld, receiver: Hook
+    world: WorkingWorld, receiver: Hook
 ) -> None:
     """The hook tells where it is; limits of before that are history."""
     wish(world, [f"webhook:{receiver.url}"])
@@ -169,8 +172,7 @@ def test_an_agent_without_such_a_hook_is_heard_by_the_transcript_it_names(
             },
         },
     }
-    with open(rollout, "w", encoding="utf-8") as file:
-        file.write(json.dumps({"timestamp": "2026-11-20T10:00:00Z", **limit}) + "\n")
+    Path(rollout).write_text(json.dumps({"timestamp": "2026-11-20T10:00:00Z", **limit}) + "\n", "utf-8")
     started = {"session_id": "01a2", "transcript_path": rollout, "cwd": world.project}
     report(world, "codex", {**started, "hook_event_name": "SessionStart"})
     report(world, "claude", build_failure(world, LIMIT))

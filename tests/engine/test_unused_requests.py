@@ -10,16 +10,15 @@ from agent_relay.domain.limits import Rest
 from agent_relay.domain.state import State
 from agent_relay.store.ledger import update_ledger
 from agent_relay.system.disk.folders import ensure_private
-from tests.support.at_work import begin, folder_of, has_taken_over
-from tests.support.leg_client import type_into
-from tests.support.relay_world import RelayWorld
+from tests.support.at_work import WorkingWorld
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
 
-def test_what_an_agent_at_work_cannot_be_given_is_refused_with_the_way_to_get_it(world: RelayWorld) -> None:
+@pytest.mark.size("test")
+def test_what_an_agent_at_work_cannot_be_given_is_refused_with_the_way_to_get_it(world: WorkingWorld) -> None:
     """A task dropped without a word is found out an hour later."""
-    session = begin(world, task="paint the shed", model="large", args=["--name", "demo"])
+    session = world.begin(task="paint the shed", model="large", args=["--name", "demo"])
     for wish, words in (
         ({"task": "mow the lawn"}, "the task"),
         ({"model": "small"}, "--model"),
@@ -35,11 +34,11 @@ def test_what_an_agent_at_work_cannot_be_given_is_refused_with_the_way_to_get_it
     assert world.open("demo", new=True, task="mow the lawn")["session"] != session
 
 
-def test_a_task_for_a_session_that_goes_on_is_refused(world: RelayWorld) -> None:
+def test_a_task_for_a_session_that_goes_on_is_refused(world: WorkingWorld) -> None:
     """The agent resumes its own conversation: nothing is typed into that."""
-    session = begin(world)
-    type_into(folder_of(world, session), b"\x04")
-    world.wait_for(session, lambda found: found.state is State.ENDED, "it has left")
+    session = world.begin()
+    world.type(session, b"\x04")
+    world.wait_state(session, State.ENDED)
     with pytest.raises(WrongUseError, match="goes on where demo left it, so the task would not be used"):
         world.open("demo", session=session, task="mow the lawn")
     assert world.open("demo", session=session, model="small")["session"] == session
@@ -47,16 +46,16 @@ def test_a_task_for_a_session_that_goes_on_is_refused(world: RelayWorld) -> None
         world.open("demo", new=True, task="mow the lawn", **{"from": "demo"})
 
 
-def test_a_task_given_with_a_handover_is_what_the_successor_looks_at_first(world: RelayWorld) -> None:
+def test_a_task_given_with_a_handover_is_what_the_successor_looks_at_first(world: WorkingWorld) -> None:
     """The user said what to do, to whom: that is what a focus is."""
-    session = begin(world, task="paint the shed")
+    session = world.begin(task="paint the shed")
     world.open("understudy", task="mow the lawn", focus="the edges")
-    world.wait_for(session, has_taken_over, "the understudy took over")
+    world.wait_handed_over(session)
     (begun,) = [event.body for event in world.events(session) if isinstance(event.body, HandoffBegun)]
     assert begun.focus == "mow the lawn\nthe edges"
 
 
-def test_a_new_session_under_a_resting_agent_begins_and_says_so(world: RelayWorld) -> None:
+def test_a_new_session_under_a_resting_agent_begins_and_says_so(world: WorkingWorld) -> None:
     """The user may know better than the ledger, and may have forgotten."""
     until = datetime.now(UTC) + timedelta(days=3)
     ensure_private(world.folders.state)

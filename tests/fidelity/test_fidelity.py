@@ -9,7 +9,7 @@ from tests.fidelity.repeats import list_repeated
 from tests.fidelity.scoring import Total
 from tests.fidelity.script import list_cases, load_case
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
 
 class Bars(NamedTuple):
@@ -45,37 +45,42 @@ BARS_WITHOUT_TALK = Bars(
 WITH_RECALL = 0.98
 """The share of all questions that is answered by the packet, or by what is looked up with the question."""
 
-_PACKETS = [(name, target) for name in list_cases() for target in TARGETS[load_case(name).agent]]
+THREE = ["cold-chain-probe", "hl7-ordenacion", "kakeibo-launch"]
+PARTS = 4
+"""Several workers share the sessions."""
 
 
-@pytest.mark.parametrize(("name", "target"), _PACKETS)
-def test_a_packet_of_a_long_session_leaks_nothing_and_stays_short(
-    workshop: Workshop, name: str, target: str
+@pytest.mark.size("test")
+@pytest.mark.parametrize("part", range(PARTS))
+def test_packets_of_long_sessions_leak_nothing_stay_short_and_say_nothing_twice(
+    workshop: Workshop, part: int
 ) -> None:
-    """A secret in a shared file has to be replaced, and nobody reads a long packet."""
-    text, score = workshop.score(name, target)
-    assert score.leaked == ()
-    assert len(text) <= BARS.characters
-    assert score.full > 0
+    """A secret in a shared file has to be replaced; nobody reads a long packet, or the same thing twice."""
+    wrong: list[tuple[object, ...]] = []
+    for name in list_cases()[part::PARTS]:
+        for target in TARGETS[load_case(name).agent]:
+            text, score = workshop.score(name, target)
+            twice = list(list_repeated(text))
+            if score.leaked or twice or len(text) > BARS.characters or not score.full:
+                wrong.append((name, target, score.leaked, twice, len(text), score.full))
+    assert wrong == []
 
 
-def test_packet_and_recall_together_answer_nearly_everything(workshop: Workshop) -> None:
-    """What the packet has no room for is one `agent-relay recall` away, with the question as its query."""
-    total = workshop.total_with_recall(0, build_recall())
-    assert total.recall >= WITH_RECALL
+@pytest.mark.size("test")
+def test_packets_of_three_sessions_answer_what_a_successor_asks(workshop: Workshop) -> None:
+    """Of three agents; all sessions are judged together where there is time for them."""
+    total = workshop.total(0, THREE)
+    assert (total.leaks, total.recall >= BARS.full, total.misleading <= BARS.misleading) == (0, True, True)
 
 
-@pytest.mark.parametrize(("name", "target"), _PACKETS)
-def test_a_packet_says_nothing_twice(workshop: Workshop, name: str, target: str) -> None:
-    """A repetition takes the space of something else that is then missing."""
-    text, _ = workshop.score(name, target)
-    assert list(list_repeated(text)) == []
+def test_packets_answer_what_a_successor_asks(workshop: Workshop) -> None:
+    """Rules, choices, false leads, the open step, the last error: whoever goes on needs them.
 
-
-@pytest.mark.parametrize("place", [0, 1])
-def test_packets_answer_what_a_successor_asks(workshop: Workshop, place: int) -> None:
-    """Rules, choices, false leads, the open step, the last error: whoever goes on needs them."""
-    _check(workshop.total(place), BARS)
+    What the packet has no room for is one `agent-relay recall` away, with the question as its query.
+    """
+    for place in (0, 1):
+        _check(workshop.total(place), BARS)
+    assert workshop.total_with_recall(0, build_recall()).recall >= WITH_RECALL
 
 
 def test_packets_answer_it_without_the_talk_around_it(monkeypatch: pytest.MonkeyPatch) -> None:

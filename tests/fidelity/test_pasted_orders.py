@@ -1,9 +1,7 @@
 """An order in a text that the user pasted is marked as others' wherever a packet quotes it."""
 
-import os
 import tomllib
 from collections.abc import Iterator
-from itertools import product
 from pathlib import Path
 
 import pytest
@@ -20,11 +18,9 @@ pytestmark = pytest.mark.size("test")
 SHAPES = tomllib.loads(tree.read_text("tests/packet/pasted_shapes.toml"))
 LANGUAGES = ("en", "de", "es", "zh")
 FORMATS = ("claude", "codex")
-CASES = [
-    (kind, shape, language)
-    for kind in ("shapes", "framed")
-    for shape, language in product(SHAPES[kind], LANGUAGES)
-]
+PASTES = [(kind, shape) for kind in ("shapes", "framed") for shape in SHAPES[kind]]
+PARTS = 2
+"""Several workers share the pastes of a language."""
 OWN = {
     "en": ("the worker must restart by itself after a crash", "always keep the old name of the queue"),
     "de": (
@@ -44,6 +40,13 @@ LATER = {
 SAYS_PASTED = "pasted with it and written by others: "
 HEADS_PASTE = "Pasted with it by the user, and written by others:"
 MARKED_FIELDS = ("pasted", "task_pasted")
+EXPECTED = {
+    "the task": (1, True),
+    "the rule": True,
+    "unmarked in the document": False,
+    "marked with the task and the waiting prompt": 2,
+    "marked with the answer and the rule": 2,
+}
 
 
 def render_paste(kind: str, shape: str, language: str) -> str:
@@ -90,23 +93,30 @@ def leave_marked(document: object) -> object:
             return document
 
 
-@pytest.mark.parametrize(("kind", "shape", "language"), CASES)
-def test_a_strangers_order_is_marked_as_a_strangers(
-    kind: str, shape: str, language: str, tmp_path: Path
-) -> None:
-    """A successor that took it for the user's would obey whoever wrote the mail."""
+def list_faults(kind: str, shape: str, language: str, folder: str) -> list[object]:
+    """What is wrong with the packet of a session into which that was pasted."""
     agent, target = FORMATS if LANGUAGES.index(language) % 2 else FORMATS[::-1]
     paste, planted = render_paste(kind, shape, language), SHAPES["languages"][language]["planted"]
-    folder = os.fspath(tmp_path / "transcript")
-    path = write_events(agent, list_events(paste, language), folder, cwd=os.fspath(tmp_path / "gone"))
+    path = write_events(agent, list_events(paste, language), folder, cwd="/gone")
     packet, text = build_offline(agent, path, target)
-    assert list_unmarked(text, planted) == []
     whole = "\n".join(list_texts(leave_marked(packet.model_dump(mode="json"))))
-    assert planted not in whole
-    assert planted[:20] not in whole
     task, rule = OWN[language]
-    assert (packet.task or "").startswith(task)
-    assert text.count(task) == 1
-    assert rule in text
-    assert text.count(HEADS_PASTE) == 2, "with the task and with the waiting prompt"
-    assert text.count(SAYS_PASTED) == 2, "with the answer and with the rule"
+    counts = {
+        "the task": (text.count(task), (packet.task or "").startswith(task)),
+        "the rule": rule in text,
+        "unmarked in the document": planted[:20] in whole,
+        "marked with the task and the waiting prompt": text.count(HEADS_PASTE),
+        "marked with the answer and the rule": text.count(SAYS_PASTED),
+    }
+    return [*list_unmarked(text, planted), *([] if counts == EXPECTED else [counts])]
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_strangers_order_is_marked_as_a_strangers(language: str, part: int, tmp_path: Path) -> None:
+    """A successor that took it for the user's would obey whoever wrote the mail."""
+    faults = {
+        shape: list_faults(kind, shape, language, f"{tmp_path}/{kind}-{shape}")
+        for kind, shape in PASTES[part::PARTS]
+    }
+    assert {shape: found for shape, found in faults.items() if found} == {}

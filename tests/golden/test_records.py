@@ -43,54 +43,55 @@ def render(signal: Signal) -> str:
     return f"{signal.kind} {signal.scope} {reset} {signal.evidence.source}"
 
 
+RUNS = {
+    ("claude", "claude-2.1.197-session-limit-hooks-120x40"): [
+        "limit account 2026-11-20T12:23:00 transcript",
+        "limit account 2026-11-20T12:23:48 transcript",
+    ],
+    ("claude", "claude-2.1.197-session-limit-mid-hooks-120x40"): [
+        "limit account 2026-11-20T12:40:33 transcript"
+    ],
+    ("claude", "claude-2.1.197-api-spend-cap-hooks-120x40"): ["limit billing 2026-12-01T00:00:00 transcript"],
+    ("claude", "claude-2.1.197-credit-balance-low-hooks-120x40"): ["limit billing - transcript"],
+    ("claude", "claude-2.1.330-session-limit-120x40"): ["limit account 2026-11-23T11:50:21 transcript"],
+    ("claude", "claude-2.1.330-session-limit-continue-120x40"): [
+        "limit account 2026-11-23T09:55:11 transcript"
+    ],
+    ("claude", "claude-2.1.330-weekly-limit-80x24"): ["limit account 2026-11-26T21:10:50 transcript"],
+    ("claude", "claude-2.1.330-opus-limit-120x40"): ["limit model 2026-11-26T21:10:53 transcript"],
+    ("claude", "claude-2.1.330-overage-limit-120x40"): ["limit billing 2026-12-03T19:52:22 transcript"],
+    ("claude", "claude-2.1.330-org-spend-limit-120x40"): ["limit billing 2026-11-30T08:32:29 transcript"],
+    ("claude", "claude-2.1.330-decoy-prose-120x40"): [],
+    ("claude", "claude-2.1.330-decoy-user-prompt-120x40"): [],
+    ("claude", "claude-2.1.330-decoy-file-80x24"): [],
+    ("claude", "claude-2.1.197-sse-overloaded-midstream-hooks-120x40"): [],
+    ("claude", "claude-2.1.197-api429-retry-hooks-120x40"): [],
+    ("claude", "claude-2.1.197-edit-shell-hooks-120x40"): [],
+    ("codex", "codex-0.169.0-usage-limit-hooks-120x40"): ["limit account 2026-11-20T12:50:29 transcript"],
+    ("codex", "codex-0.169.0-rate-limit-429-exhausted-hooks-120x40"): ["failure transient - transcript"],
+    ("codex", "codex-0.169.0-edit-shell-hooks-120x40"): [],
+    ("gemini", "decoy"): [],
+    ("gemini", "transient-429"): [],
+    ("gemini", "compress"): [],
+    ("opencode", "insufficient-quota"): ["limit billing - log"],
+    ("opencode", "credit-too-low"): ["limit billing - log"],
+    ("opencode", "decoy"): [],
+    ("opencode", "native-resume"): [],
+    ("opencode", "events/opencode-1.18.33-anthropic-529-transient-120x40.jsonl.gz"): [],
+    ("opencode", "events/opencode-1.18.33-transient-503-120x40.jsonl.gz"): [],
+    ("opencode", "events/opencode-1.18.33-go-weekly-limit-120x40.jsonl.gz"): [
+        "limit account 2026-11-21T05:43:57 event"
+    ],
+    ("opencode", "events/opencode-1.18.33-zen-free-limit-dialog-80x24.jsonl.gz"): [
+        "limit account 2026-11-20T16:06:27 event"
+    ],
+}
+"""What the records of each run alone give, by agent and run."""
+
+
 def test_the_records_of_a_run_alone_give_exactly_its_limits() -> None:
     """Structured evidence decides alone, once for each limit, with the exactest reset it can find."""
-    rows = {
-        ("claude", "claude-2.1.197-session-limit-hooks-120x40"): [
-            "limit account 2026-11-20T12:23:00 transcript",
-            "limit account 2026-11-20T12:23:48 transcript",
-        ],
-        ("claude", "claude-2.1.197-session-limit-mid-hooks-120x40"): [
-            "limit account 2026-11-20T12:40:33 transcript"
-        ],
-        ("claude", "claude-2.1.197-api-spend-cap-hooks-120x40"): [
-            "limit billing 2026-12-01T00:00:00 transcript"
-        ],
-        ("claude", "claude-2.1.197-credit-balance-low-hooks-120x40"): ["limit billing - transcript"],
-        ("claude", "claude-2.1.330-session-limit-120x40"): ["limit account 2026-11-23T11:50:21 transcript"],
-        ("claude", "claude-2.1.330-session-limit-continue-120x40"): [
-            "limit account 2026-11-23T09:55:11 transcript"
-        ],
-        ("claude", "claude-2.1.330-weekly-limit-80x24"): ["limit account 2026-11-26T21:10:50 transcript"],
-        ("claude", "claude-2.1.330-opus-limit-120x40"): ["limit model 2026-11-26T21:10:53 transcript"],
-        ("claude", "claude-2.1.330-overage-limit-120x40"): ["limit billing 2026-12-03T19:52:22 transcript"],
-        ("claude", "claude-2.1.330-org-spend-limit-120x40"): ["limit billing 2026-11-30T08:32:29 transcript"],
-        ("claude", "claude-2.1.330-decoy-prose-120x40"): [],
-        ("claude", "claude-2.1.330-decoy-user-prompt-120x40"): [],
-        ("claude", "claude-2.1.330-decoy-file-80x24"): [],
-        ("claude", "claude-2.1.197-sse-overloaded-midstream-hooks-120x40"): [],
-        ("claude", "claude-2.1.197-api429-retry-hooks-120x40"): [],
-        ("claude", "claude-2.1.197-edit-shell-hooks-120x40"): [],
-        ("codex", "codex-0.169.0-usage-limit-hooks-120x40"): ["limit account 2026-11-20T12:50:29 transcript"],
-        ("codex", "codex-0.169.0-rate-limit-429-exhausted-hooks-120x40"): ["failure transient - transcript"],
-        ("codex", "codex-0.169.0-edit-shell-hooks-120x40"): [],
-        ("gemini", "decoy"): [],
-        ("gemini", "transient-429"): [],
-        ("gemini", "compress"): [],
-        ("opencode", "insufficient-quota"): ["limit billing - log"],
-        ("opencode", "credit-too-low"): ["limit billing - log"],
-        ("opencode", "decoy"): [],
-        ("opencode", "native-resume"): [],
-        ("opencode", "events/opencode-1.18.33-anthropic-529-transient-120x40.jsonl.gz"): [],
-        ("opencode", "events/opencode-1.18.33-transient-503-120x40.jsonl.gz"): [],
-        ("opencode", "events/opencode-1.18.33-go-weekly-limit-120x40.jsonl.gz"): [
-            "limit account 2026-11-21T05:43:57 event"
-        ],
-        ("opencode", "events/opencode-1.18.33-zen-free-limit-dialog-80x24.jsonl.gz"): [
-            "limit account 2026-11-20T16:06:27 event"
-        ],
-    }
-    assert {(agent, run): [render(signal) for signal in hear(agent, run)] for agent, run in rows} == rows
+    assert {(agent, run): [render(signal) for signal in hear(agent, run)] for agent, run in RUNS} == RUNS
 
 
 def test_a_subagent_s_failure_is_not_the_conversation_s_own() -> None:

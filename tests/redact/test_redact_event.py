@@ -13,59 +13,62 @@ RESULT = ("deliverables", "completed", "incomplete", "questions")
 GONE = "[redacted: anthropic-key]"
 
 
+CLEANED: list[tuple[Body, Body]] = [
+    (words.SessionCreated("S", "/r", "/r", task=KEY), words.SessionCreated("S", "/r", "/r", task=GONE)),
+    (
+        words.SignalSeen("L", "ada", "limit", "account", "hook", KEY, decides=True, model=KEY),
+        words.SignalSeen("L", "ada", "limit", "account", "hook", GONE, decides=True, model=GONE),
+    ),
+    (
+        work.HandoffBegun("H", "L", "ada", "bob", "manual", why=KEY, focus=KEY, skipped=(KEY,)),
+        work.HandoffBegun("H", "L", "ada", "bob", "manual", why=GONE, focus=GONE, skipped=(GONE,)),
+    ),
+    (
+        work.HandoffBegun("H", "L", "ada", "bob", "manual", **dict.fromkeys(TERMS, (KEY, "a door"))),
+        work.HandoffBegun("H", "L", "ada", "bob", "manual", **dict.fromkeys(TERMS, (GONE, "a door"))),
+    ),
+    (work.HandoffCancelled("H", "begun", KEY), work.HandoffCancelled("H", "begun", GONE)),
+    (
+        work.HandoffClosed("H", "failed", KEY, (KEY,)),
+        work.HandoffClosed("H", "failed", GONE, (GONE,)),
+    ),
+    (
+        work.HandoffClosed("H", "failed", suggested_next=KEY, **dict.fromkeys(RESULT, (KEY,))),
+        work.HandoffClosed("H", "failed", suggested_next=GONE, **dict.fromkeys(RESULT, (GONE,))),
+    ),
+    (
+        work.CriterionChecked("H", f"use {KEY}", "met", KEY, "relay", f"it printed {KEY}"),
+        work.CriterionChecked("H", f"use {GONE}", "met", GONE, "relay", f"it printed {GONE}"),
+    ),
+    (
+        work.BlockerNamed("H", "access", f"no {KEY}", KEY),
+        work.BlockerNamed("H", "access", f"no {GONE}", GONE),
+    ),
+    (
+        work.HandoffRequested("H", "L", "bob", KEY, KEY, KEY, files=(KEY,)),
+        work.HandoffRequested("H", "L", "bob", GONE, GONE, GONE, files=(GONE,)),
+    ),
+    (work.HandoffWithdrawn("H", KEY), work.HandoffWithdrawn("H", GONE)),
+    (work.HandoffAccepted("H", "L", KEY), work.HandoffAccepted("H", "L", GONE)),
+    (work.AgentNoted("L", KEY, KEY), work.AgentNoted("L", GONE, GONE)),
+    (work.BudgetNoted("L", "b", "warn", KEY), work.BudgetNoted("L", "b", "warn", GONE)),
+    (words.SessionRested(KEY, skipped=(KEY,)), words.SessionRested(GONE, skipped=(GONE,))),
+    (work.HandoffFailed("H", "spawned", KEY), work.HandoffFailed("H", "spawned", GONE)),
+    (words.SessionEnded(KEY), words.SessionEnded(GONE)),
+    (words.SessionStopping(KEY), words.SessionStopping(GONE)),
+    (words.SessionWoke(KEY), words.SessionWoke(GONE)),
+    (words.PromptSeen("L", f"use {KEY}", "T"), words.PromptSeen("L", f"use {GONE}", "T")),
+    (work.TurnBegun("ada", KEY), work.TurnBegun("ada", GONE)),
+    (work.TurnEnded("L", "failed", KEY), work.TurnEnded("L", "failed", GONE)),
+    (work.SessionWaits(KEY), work.SessionWaits(GONE)),
+    (words.LegStarted("L", 1, 2, 3), words.LegStarted("L", 1, 2, 3)),
+]
+"""Events with a key wherever they quote somebody, and the same without it."""
+
+
 def test_every_quoted_word_is_cleaned() -> None:
     """The journal stays for ever and is read by people who ask for help with it."""
-    rows: list[tuple[Body, Body]] = [
-        (words.SessionCreated("S", "/r", "/r", task=KEY), words.SessionCreated("S", "/r", "/r", task=GONE)),
-        (
-            words.SignalSeen("L", "ada", "limit", "account", "hook", KEY, decides=True, model=KEY),
-            words.SignalSeen("L", "ada", "limit", "account", "hook", GONE, decides=True, model=GONE),
-        ),
-        (
-            work.HandoffBegun("H", "L", "ada", "bob", "manual", why=KEY, focus=KEY, skipped=(KEY,)),
-            work.HandoffBegun("H", "L", "ada", "bob", "manual", why=GONE, focus=GONE, skipped=(GONE,)),
-        ),
-        (
-            work.HandoffBegun("H", "L", "ada", "bob", "manual", **dict.fromkeys(TERMS, (KEY, "a door"))),
-            work.HandoffBegun("H", "L", "ada", "bob", "manual", **dict.fromkeys(TERMS, (GONE, "a door"))),
-        ),
-        (work.HandoffCancelled("H", "begun", KEY), work.HandoffCancelled("H", "begun", GONE)),
-        (
-            work.HandoffClosed("H", "failed", KEY, (KEY,)),
-            work.HandoffClosed("H", "failed", GONE, (GONE,)),
-        ),
-        (
-            work.HandoffClosed("H", "failed", suggested_next=KEY, **dict.fromkeys(RESULT, (KEY,))),
-            work.HandoffClosed("H", "failed", suggested_next=GONE, **dict.fromkeys(RESULT, (GONE,))),
-        ),
-        (
-            work.CriterionChecked("H", f"use {KEY}", "met", KEY, "relay", f"it printed {KEY}"),
-            work.CriterionChecked("H", f"use {GONE}", "met", GONE, "relay", f"it printed {GONE}"),
-        ),
-        (
-            work.BlockerNamed("H", "access", f"no {KEY}", KEY),
-            work.BlockerNamed("H", "access", f"no {GONE}", GONE),
-        ),
-        (
-            work.HandoffRequested("H", "L", "bob", KEY, KEY, KEY, files=(KEY,)),
-            work.HandoffRequested("H", "L", "bob", GONE, GONE, GONE, files=(GONE,)),
-        ),
-        (work.HandoffWithdrawn("H", KEY), work.HandoffWithdrawn("H", GONE)),
-        (work.HandoffAccepted("H", "L", KEY), work.HandoffAccepted("H", "L", GONE)),
-        (work.AgentNoted("L", KEY, KEY), work.AgentNoted("L", GONE, GONE)),
-        (work.BudgetNoted("L", "b", "warn", KEY), work.BudgetNoted("L", "b", "warn", GONE)),
-        (words.SessionRested(KEY, skipped=(KEY,)), words.SessionRested(GONE, skipped=(GONE,))),
-        (work.HandoffFailed("H", "spawned", KEY), work.HandoffFailed("H", "spawned", GONE)),
-        (words.SessionEnded(KEY), words.SessionEnded(GONE)),
-        (words.SessionStopping(KEY), words.SessionStopping(GONE)),
-        (words.SessionWoke(KEY), words.SessionWoke(GONE)),
-        (words.PromptSeen("L", f"use {KEY}", "T"), words.PromptSeen("L", f"use {GONE}", "T")),
-        (work.TurnBegun("ada", KEY), work.TurnBegun("ada", GONE)),
-        (work.TurnEnded("L", "failed", KEY), work.TurnEnded("L", "failed", GONE)),
-        (work.SessionWaits(KEY), work.SessionWaits(GONE)),
-        (words.LegStarted("L", 1, 2, 3), words.LegStarted("L", 1, 2, 3)),
-    ]
-    assert [(body, redact_body(body, known=frozenset())) for body, _ in rows] == rows
+    assert [(body, redact_body(body, known=frozenset())) for body, _ in CLEANED] == CLEANED
 
 
 def test_values_known_to_be_secret_go_too() -> None:

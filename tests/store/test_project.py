@@ -130,32 +130,28 @@ def test_a_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.parametrize(
-    "mark",
-    ["not json", "[]", '{"schema": "other/thing", "version": 1}', "[" * 60_000, "\udcff"],
+    ("mark", "why"),
+    [
+        (b"not json", "is not relay's"),
+        (b"[]", "is not relay's"),
+        (b'{"schema": "other/thing", "version": 1}', "is not relay's"),
+        (b"[" * 60_000, "is not relay's"),
+        (b"\xff", "is not relay's"),
+        # An old program writing into a new format would spoil both.
+        (b'{"schema": "agent-relay/project", "version": 2}', "newer agent-relay"),
+        (None, "is a symlink"),
+    ],
+    ids=range(7),
 )
-def test_a_mark_that_is_not_ours_is_refused(tmp_path: Path, mark: str) -> None:
+def test_a_mark_that_is_not_ours_is_refused(tmp_path: Path, mark: bytes | None, why: str) -> None:
     """Whatever wrote it may own the rest as well."""
     (tmp_path / ".agent-relay").mkdir()
-    (tmp_path / ".agent-relay" / "agent-relay.json").write_bytes(mark.encode("utf-8", "surrogateescape"))
-    with pytest.raises(UntrustedDataError, match="is not relay's"):
-        open_project(str(tmp_path))
-
-
-def test_a_mark_that_is_a_symlink_is_refused(tmp_path: Path) -> None:
-    """We never make one."""
-    (tmp_path / ".agent-relay").mkdir()
-    (tmp_path / ".agent-relay" / "agent-relay.json").symlink_to("/etc/hostname")
-    with pytest.raises(UntrustedDataError, match="is a symlink"):
-        open_project(str(tmp_path))
-
-
-def test_a_project_of_a_newer_version_is_refused(tmp_path: Path) -> None:
-    """An old program writing into a new format would spoil both."""
-    (tmp_path / ".agent-relay").mkdir()
-    (tmp_path / ".agent-relay" / "agent-relay.json").write_text(
-        '{"schema": "agent-relay/project", "version": 2}'
-    )
-    with pytest.raises(UntrustedDataError, match="newer agent-relay"):
+    path = tmp_path / ".agent-relay" / "agent-relay.json"
+    if mark is None:
+        path.symlink_to("/etc/hostname")
+    else:
+        path.write_bytes(mark)
+    with pytest.raises(UntrustedDataError, match=why):
         open_project(str(tmp_path))
 
 

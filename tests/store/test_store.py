@@ -5,35 +5,15 @@ import fcntl
 import json
 import os
 import stat
-from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from agent_relay.domain.documents.packet import Attempt, Reason, ResumePacket
+from agent_relay.domain.documents.packet import Attempt
 from agent_relay.domain.errors import RelayError, UntrustedDataError
 from agent_relay.store.packet_publication import publish_packet
 from agent_relay.store.packets import list_packets, read_packet
-
-AT = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
-
-
-def build(sequence: int = 1, target: str = "beta", packet_id: str = "P1", **more: object) -> ResumePacket:
-    """A small packet."""
-    return ResumePacket.model_validate(
-        {
-            "packet_id": packet_id,
-            "session_id": "01JD0000000000000000000000",
-            "sequence": sequence,
-            "created_at": AT,
-            "previous_agent": "alpha",
-            "target_agent": target,
-            "checkpoint_reason": Reason.MANUAL,
-            "task": "make it work",
-            **more,
-        }
-    )
+from tests.store.small_packets import build, die_at
 
 
 def names(folder: Path) -> list[str]:
@@ -134,59 +114,27 @@ def test_a_crash_before_the_link_is_finished_by_the_repeat(tmp_path: Path) -> No
     assert (tmp_path / "resume" / "beta.md").read_text() == "one"
 
 
-@pytest.fixture
-def kill_at(tmp_path: Path) -> Callable[[int], list[str]]:
-    """Publishes in a child process that dies at its nth system change; returns what is left."""
-
-    def run(step: int) -> list[str]:
-        child = os.fork()
-        if child == 0:
-            counted = 0
-
-            def wrap(real: Callable[..., object]) -> Callable[..., object]:
-                def dying(*arguments: object, **named: object) -> object:
-                    nonlocal counted
-                    counted += 1
-                    if counted == step:
-                        os._exit(9)
-                    return real(*arguments, **named)
-
-                return dying
-
-            for name in ("rename", "fsync", "symlink", "write", "open", "mkdir"):
-                setattr(os, name, wrap(getattr(os, name)))
-            try:
-                publish_packet(str(tmp_path), build(2, packet_id="P2"), "two")
-            finally:
-                os._exit(0)
-        _, status = os.waitpid(child, 0)
-        return [str(os.waitstatus_to_exitcode(status)), *names(tmp_path)]
-
-    return run
-
-
 @pytest.mark.size("test")
-def test_a_kill_at_any_step_leaves_the_old_state_or_the_new(
-    tmp_path: Path, kill_at: Callable[[int], list[str]]
-) -> None:
+def test_a_kill_at_any_step_leaves_the_old_state_or_the_new(tmp_path: Path) -> None:
     """Every system call of the publication is a place to die; the repeat always succeeds and is clean."""
+    resume = tmp_path / "resume"
     publish_packet(str(tmp_path), build(1, packet_id="P1"), "one")
     for step in range(1, 100):
-        left = kill_at(step)
-        assert read_packet(str(tmp_path / "resume" / "0001-beta.json")).packet_id == "P1"
-        assert (tmp_path / "resume" / "beta.md").read_text() in ("one", "two")
-        if "0002-beta.json" in left:
-            assert read_packet(str(tmp_path / "resume" / "0002-beta.json")).packet_id == "P2"
-            assert (tmp_path / "resume" / "0002-beta.md").read_text() == "two"
+        ended = die_at(step, lambda: publish_packet(str(tmp_path), build(2, packet_id="P2"), "two"))
+        assert read_packet(str(resume / "0001-beta.json")).packet_id == "P1"
+        assert (resume / "beta.md").read_text() in ("one", "two")
+        if "0002-beta.json" in names(tmp_path):
+            assert read_packet(str(resume / "0002-beta.json")).packet_id == "P2"
+            assert (resume / "0002-beta.md").read_text() == "two"
         publish_packet(str(tmp_path), build(2, packet_id="P2"), "two")
         assert names(tmp_path) == [
             "0001-beta.json", "0001-beta.md", "0002-beta.json", "0002-beta.md", "beta.md",
         ]  # fmt: skip
-        if left[0] == "0":
+        if ended == 0:
             break
         for name in ("0002-beta.json", "0002-beta.md", "beta.md"):
-            (tmp_path / "resume" / name).unlink()
-        (tmp_path / "resume" / "beta.md").symlink_to("0001-beta.md")
+            (resume / name).unlink()
+        (resume / "beta.md").symlink_to("0001-beta.md")
     assert 10 < step < 99
 
 

@@ -1,12 +1,11 @@
 """What is delivered is what the user left, in the text or in the document."""
 
 import json
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from agent_relay.domain.documents.packet import Reason, ResumePacket
+from agent_relay.domain.documents.packet import ResumePacket
 from agent_relay.domain.errors import RelayError, UntrustedDataError
 from agent_relay.store.packet_publication import publish_packet
 from agent_relay.store.packets import (
@@ -18,25 +17,7 @@ from agent_relay.store.packets import (
     read_original,
     replace_file,
 )
-
-AT = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
-
-
-def build(sequence: int = 1, target: str = "beta", packet_id: str = "P1", **more: object) -> ResumePacket:
-    """A small packet."""
-    return ResumePacket.model_validate(
-        {
-            "packet_id": packet_id,
-            "session_id": "01JD0000000000000000000000",
-            "sequence": sequence,
-            "created_at": AT,
-            "previous_agent": "alpha",
-            "target_agent": target,
-            "checkpoint_reason": Reason.MANUAL,
-            "task": "make it work",
-            **more,
-        }
-    )
+from tests.store.small_packets import build
 
 
 def show(packet: ResumePacket) -> str:

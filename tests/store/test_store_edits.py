@@ -1,39 +1,13 @@
 """An edit that is killed in the middle leaves the packet as it was or as it was meant, and no litter."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from agent_relay.store.packet_publication import publish_packet
 from agent_relay.store.packets import find_edited, read_as_left, replace_file
-from tests.store.test_store_delivery import build
-
-
-def edit_and_die(path: Path, step: int) -> int:
-    """How a process ended that edits the text and dies at its nth system change."""
-    child = os.fork()
-    if child == 0:
-        counted = 0
-
-        def wrap(real: Callable[..., object]) -> Callable[..., object]:
-            def dying(*arguments: object, **named: object) -> object:
-                nonlocal counted
-                counted += 1
-                if counted == step:
-                    os._exit(9)
-                return real(*arguments, **named)
-
-            return dying
-
-        for name in ("rename", "fsync", "write", "open"):
-            setattr(os, name, wrap(getattr(os, name)))
-        try:
-            replace_file(str(path), b"mine\n", before=b"the text\n", is_picked_up=lambda: False)
-        finally:
-            os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+from tests.store.small_packets import build, die_at
 
 
 @pytest.mark.size("test")
@@ -43,7 +17,10 @@ def test_a_kill_at_any_step_of_an_edit_leaves_the_old_text_or_the_new(tmp_path: 
     publish_packet(str(tmp_path), build(), "the text\n")
     text = resume / "0001-beta.md"
     for step in range(1, 50):
-        ended = edit_and_die(text, step)
+        ended = die_at(
+            step,
+            lambda: replace_file(str(text), b"mine\n", before=b"the text\n", is_picked_up=lambda: False),
+        )
         assert text.read_bytes() in (b"the text\n", b"mine\n")
         assert find_edited(str(tmp_path), 1, "beta") in ("nothing", "text")
         text.write_bytes(b"the text\n")

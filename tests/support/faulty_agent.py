@@ -3,14 +3,12 @@
     faulty_agent.py FOLDER FAULT [options of the demo agent]
 
 `tools` and `tools-first` are busy for a second, over the paste or before the first prompt, and take no return
-meanwhile; `swallow` drops the first return; `newline` takes a return for a line feed for 0.4 s after a paste;
-`late` reads nothing for six seconds once something came; `late-record` works for four seconds before its
-record has the prompt; `lose` loses the first prompt whole at its return, and is busy with its tools then;
-`deaf` drops the first paste; `again` starts itself anew over it.
+meanwhile; `newline` takes a return for a line feed for 0.4 s after a paste; `late-record` works for four
+seconds before its record has the prompt; `lose` loses the first prompt whole at its return, and is busy with
+its tools then; `again` starts itself anew over its first paste.
 """
 
 import os
-import select
 import sys
 import time
 
@@ -21,7 +19,7 @@ sys.path.insert(0, FOLDER)
 import agent  # type: ignore[import-not-found]  # noqa: E402 - the demo agent, from the folder just named
 import terminal  # type: ignore[import-not-found]  # noqa: E402
 
-TOOLS_S, NEWLINE_S, LATE_S, RECORD_S = 1.0, 0.4, 6.0, 4.0
+TOOLS_S, NEWLINE_S, RECORD_S = 1.0, 0.4, 4.0
 ANEW = "FAULTY_AGENT_STARTED_ANEW"
 NEVER = float("inf")
 
@@ -55,18 +53,11 @@ class Faulty(terminal.Terminal):  # type: ignore[misc]
                 self.show_state("ready")
                 return True
             timeout = left
-        elif FAULT == "late" and not self.is_whole:
-            select.select([0], [], [])
-            self.is_whole = True
-            time.sleep(LATE_S)
         return bool(super()._listen(timeout))
 
     def _take(self) -> bool:
         if terminal.PASTE_ENDS in self._input:
             self.pasted_at = time.monotonic()
-            if FAULT == "deaf" and not self.is_whole:
-                self.is_whole, self._input = True, ""
-                return True
             if FAULT == "again" and ANEW not in os.environ:
                 os.environ[ANEW] = "1"
                 self.__exit__(None, None, None)
@@ -80,9 +71,6 @@ class Faulty(terminal.Terminal):  # type: ignore[misc]
 
     def _press(self, key: str) -> bool:
         if key == "\r" and self.tools_until < NEVER:
-            return True
-        if key == "\r" and FAULT == "swallow" and not self.is_whole:
-            self.is_whole = True
             return True
         if key == "\r" and FAULT == "lose" and not self.is_whole:
             self._typed = ""

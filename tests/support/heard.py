@@ -1,18 +1,31 @@
 """Collects what sources hand on, and lets a test wait for it."""
 
 import asyncio
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime, timedelta
+from typing import ParamSpec
 
 from agent_relay.agents.source_paths import LegPlace
 from agent_relay.domain.limits import Record
 
+P = ParamSpec("P")
 LIMIT_S = 60.0
 
 
 def build_place(leg_id: str = "leg", **values: str) -> LegPlace:
     """A leg that started a moment ago."""
     return LegPlace(leg_id, datetime.now(UTC) - timedelta(seconds=1), values)
+
+
+def in_loop(script: Callable[P, Coroutine[object, object, None]]) -> Callable[P, None]:
+    """Make a test that runs in an event loop of its own."""
+
+    @functools.wraps(script)
+    def test(*words: P.args, **more: P.kwargs) -> None:
+        asyncio.run(script(*words, **more))
+
+    return test
 
 
 async def until(condition: Callable[[], object]) -> None:

@@ -8,16 +8,14 @@ from collections.abc import Iterator
 from agent_relay.domain.events.work import HandoffBegun
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
-from tests.support.at_work import SCENES
-from tests.support.handoffs import write_screenplays
-from tests.support.relay_world import CHECKOUT, RelayWorld, relay_world
+from tests.support.at_work import WorkingWorld, working_world
+from tests.support.relay_world import CHECKOUT, RelayWorld
 
 
 @contextlib.contextmanager
-def mutable_world() -> Iterator[RelayWorld]:
+def mutable_world() -> Iterator[WorkingWorld]:
     """A machine whose understudy never shows a prompt while the file `mute` stands in its home."""
-    with relay_world() as world:
-        world.environ |= write_screenplays(f"{world.folder}/plays", demo=SCENES)
+    with working_world(starts=False) as world:
         adapter = f"{world.folders.config}/adapters/understudy"
         shutil.copytree(os.path.join(CHECKOUT, "adapters", "understudy"), adapter)
         agent = os.path.join(CHECKOUT, "adapters", "demo", "agent.py")

@@ -10,10 +10,13 @@ from tests.support.relay_world import RelayWorld
 _LAUNCH = 'native_id = "uuid4"\n'
 
 
-def add_adapter(world: RelayWorld, name: str, *, launch: str = "", program: str = "") -> str:
+def add_adapter(
+    world: RelayWorld, name: str, *, launch: str = "", program: str = "", script: str = ""
+) -> str:
     """An adapter `name` of the user's, the demo agent's but for `launch` and `program`; its folder.
 
-    Another daemon knows it. It plays its own screenplay where there is one, else the demo agent's.
+    A `script` is the program instead, in a shell's words; `{agent}` in them is the demo agent. Another daemon
+    knows it. It plays its own screenplay where there is one, else the demo agent's.
     """
     folder = f"{world.folders.config}/adapters/{name}"
     shutil.copytree(os.path.join(tree.ADAPTERS, "demo"), folder)
@@ -22,6 +25,11 @@ def add_adapter(world: RelayWorld, name: str, *, launch: str = "", program: str 
         text = file.read()
     text = text.replace('"demo"', f'"{name}"').replace("/demo/", f"/{name}/")
     text = text.replace(_LAUNCH, _LAUNCH + launch)
+    if script:
+        program = "start.sh"
+        with open(f"{folder}/{program}", "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\n" + script.replace("{agent}", f"{folder}/agent.py"))
+        os.chmod(f"{folder}/{program}", 0o700)
     if program:
         text = text.replace("./agent.py", f"./{program}")
     with open(path, "w", encoding="utf-8") as file:

@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 from agent_relay.domain.documents.adapter import Deliver
 from agent_relay.domain.session import Leg
-from agent_relay.engine.legs._trackers import RelayPrompt
 from agent_relay.engine.text_delivery import TurnInput, deliver_text
 from agent_relay.session.views.waiting import DeliveryStage
 from agent_relay.terminal.holder_client import HolderError
+from tests.support.monitored import RelayPrompt
 from tests.support.scripted_host import NOW
 
 DELIVER = Deliver(packet_by="paste", opening="Go on.", submit_delay_ms=1, packet_escapes={"@": "(at)"})
@@ -79,6 +79,41 @@ class Agent:
         else:
             self.input = "typed"
 
+    def show(self, state: str = "", line: str = "") -> None:
+        """It shows this from now on; what is not named stays."""
+        self.state, self.input = state or self.state, line or self.input
+
+    def once(self, key: str, state: str = "", line: str = "") -> None:
+        """It shows this at its first `paste` or `return` instead of taking it, and takes what comes then."""
+
+        def react(data: bytes) -> None:
+            if (data == b"\r") is (key == "return"):
+                self.reacts = self.take
+                self.show(state, line)
+            else:
+                self.take(data)
+
+        self.reacts = react
+
+    def drop(self, line: str = "empty") -> None:
+        """From now on it drops what is submitted, and works on something else above that line."""
+
+        def react(data: bytes) -> None:
+            self.show(*(("busy", line) if data == b"\r" else ("ready", "typed")))
+
+        self.reacts = react
+
+    def becomes(
+        self, state: str = "", line: str = "", *, given: list[bytes] | None = None
+    ) -> Callable[[], None]:
+        """What happens meanwhile: it shows this, having been given no more than that by then."""
+
+        def happen() -> None:
+            assert given is None or self.typed == given
+            self.show(state, line)
+
+        return happen
+
     async def settle_evidence(self) -> None:
         self.looks += 1
 
@@ -106,8 +141,10 @@ class Agent:
         return is_so()
 
 
-def deliver(agent: Agent, *meanwhile: Callable[[], None], how: Deliver = DELIVER) -> None:
-    """The text is delivered while things happen."""
-    agent.meanwhile = list(meanwhile)
+def deliver(agent: Agent, *meanwhile: Callable[[], None] | int, how: Deliver = DELIVER) -> None:
+    """The text is delivered while things happen; a number is so many moments in which nothing does."""
+    agent.meanwhile = []
+    for one in meanwhile:
+        agent.meanwhile += [lambda: None] * one if isinstance(one, int) else [one]
     text = TurnInput("H", "see @home", "Go on @once.")
     asyncio.run(deliver_text(agent, how, text, tell=agent.hear, announce=agent.announce))

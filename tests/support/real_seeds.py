@@ -91,6 +91,11 @@ def seed_opencode(home: str, address: str) -> None:
         "provider": {"scripted": {**scripted, "options": options, "models": models}},
     }
     write_json(f"{home}/.config/opencode/opencode.json", settings)
+    # Without its own package it would ask a registry for it at every start, for 20 seconds of a processor.
+    folder, package = f"{home}/.config/opencode", {"dependencies": {"@opencode-ai/plugin": "1.18.33"}}
+    os.makedirs(f"{folder}/node_modules")
+    write_json(f"{folder}/package.json", package)
+    write_json(f"{folder}/package-lock.json", {"lockfileVersion": 3, "packages": {"": package}})
 
 
 def free_hands(home: str) -> None:

@@ -1,16 +1,18 @@
 """A host whose disk, clock, world and effects are the test's own."""
 
 import asyncio
+import functools
+import inspect
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from datetime import UTC, datetime
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, cast
 
-from agent_relay.domain.effects import Effect
+from agent_relay.domain.effects import DeliverPacket, Effect, PublishPacket, SpawnLeg, StopLeg
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.events.session import Body, Event, SessionCreated
-from agent_relay.domain.inputs import Input, Spawned, StateSeen
+from agent_relay.domain.inputs import Delivered, Input, LegGone, Published, Spawned, StateSeen
 from agent_relay.domain.limits import Evidence, Kind, Scope, Signal, Source
 from agent_relay.domain.session import Session
 from agent_relay.domain.values import AgentName
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from agent_relay.engine._effect_runner import EffectRunner
     from agent_relay.engine.services import Services
 
+P = ParamSpec("P")
 NOW = datetime(2026, 11, 21, 18, 20, tzinfo=UTC)
 ROSTER = ("ann", "bob", "cas")
 
@@ -165,6 +168,46 @@ def play(scene: Scene, script: Callable[[Scene], Awaitable[None]]) -> None:
             await scene.host.close()
 
     asyncio.run(main())
+
+
+def played(
+    script: "Callable[Concatenate[Scene, P], Coroutine[object, object, None]] | None" = None,
+    *,
+    begins: bool = True,
+    retry_s: float = 0.01,
+) -> "Callable[..., object]":
+    """Make a test of a script beside a scene's working host; its first leg is ready where it `begins`."""
+    if script is None:
+        return functools.partial(played, begins=begins, retry_s=retry_s)
+
+    async def begin_and_play(scene: Scene, *words: P.args, **more: P.kwargs) -> None:
+        if begins:
+            await begin(scene)
+        await script(scene, *words, **more)
+
+    @functools.wraps(script)
+    def test(*words: P.args, **more: P.kwargs) -> None:
+        play(Scene(retry_s=retry_s), lambda scene: begin_and_play(scene, *words, **more))
+
+    signature = inspect.signature(script)
+    _, *others = signature.parameters.values()
+    test.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
+    return test
+
+
+async def make_handoff(effect: Effect) -> Input | None:
+    """What an effect of a handoff comes to where nothing goes wrong: the successor is the process 21."""
+    match effect:
+        case StopLeg(leg):
+            return LegGone(leg, "stopped")
+        case PublishPacket(handoff):
+            return Published(handoff, "P", 1, "1.json", "1.md", "f")
+        case SpawnLeg(leg):
+            return Spawned(leg, 20, 21, 22)
+        case DeliverPacket(handoff, leg):
+            return Delivered(handoff, leg)
+        case _:
+            return None
 
 
 LIMIT = Signal(

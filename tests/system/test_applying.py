@@ -11,15 +11,9 @@ from agent_relay.domain.errors import RelayError
 from agent_relay.system.git.apply import ApplyPlan, apply_plan, plan_apply, undo_apply
 from agent_relay.system.git.snapshot import Store, write_snapshot
 from tests.support.race_places import ODD, dirty, look_from_outside, place, read_files
-from tests.system.repositories import Git, make_repository, prepare_git
+from tests.system.repositories import Git, make_repository
 
 pytestmark = pytest.mark.size("test")
-
-
-@pytest.fixture
-def git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Git:
-    """Runs git in a folder."""
-    return prepare_git(tmp_path, monkeypatch)
 
 
 class World:

@@ -7,21 +7,9 @@ import pytest
 
 from agent_relay.domain.values import TreeFile
 from agent_relay.system.git.tree_state import find_root, read_tree
-from tests.system.repositories import Git, by_path, make_repository, prepare_git
+from tests.system.repositories import Git, by_path
 
 pytestmark = pytest.mark.size("test")
-
-
-@pytest.fixture
-def git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Git:
-    """Runs git in a folder."""
-    return prepare_git(tmp_path, monkeypatch)
-
-
-@pytest.fixture
-def repository(tmp_path: Path, git: Git) -> Path:
-    """One commit of `a.txt` and `b.txt`."""
-    return make_repository(tmp_path / "repository", git)
 
 
 def test_a_clean_tree_has_branch_head_and_nothing_changed(repository: Path, git: Git) -> None:
@@ -86,34 +74,27 @@ def test_detached_head_has_no_branch(repository: Path, git: Git) -> None:
     assert tree.note == "HEAD is detached"
 
 
-def test_a_merge_in_progress_is_noted_with_its_conflicts(repository: Path, git: Git) -> None:
+@pytest.mark.parametrize(
+    ("begin", "note"),
+    [
+        ("merge", "a merge is in progress; 1 file has conflicts"),
+        ("rebase", "HEAD is detached; a rebase is in progress; 1 file has conflicts"),
+    ],
+)
+def test_what_is_in_progress_is_noted_with_its_conflicts(
+    repository: Path, git: Git, begin: str, note: str
+) -> None:
     """A successor that does not know about the merge would commit half of it."""
-    git(repository, "checkout", "-qb", "other")
-    (repository / "a.txt").write_text("theirs\n")
-    git(repository, "commit", "-qam", "theirs")
+    git(repository, "branch", "other")
+    for branch in ("main", "other"):
+        git(repository, "checkout", "-q", branch)
+        (repository / "a.txt").write_text(f"{branch}\n")
+        git(repository, "commit", "-qam", branch)
     git(repository, "checkout", "-q", "main")
-    (repository / "a.txt").write_text("ours\n")
-    git(repository, "commit", "-qam", "ours")
     with pytest.raises(subprocess.CalledProcessError):
-        git(repository, "merge", "-q", "other")
+        git(repository, begin, "-q", "other")
     tree = read_tree(str(repository))
-    assert tree.note == "a merge is in progress; 1 file has conflicts"
-    assert by_path(tree)["a.txt"] == TreeFile("a.txt", "modified")
-
-
-def test_a_rebase_in_progress_is_noted(repository: Path, git: Git) -> None:
-    """Same for a rebase, which also detaches HEAD."""
-    git(repository, "checkout", "-qb", "other")
-    (repository / "a.txt").write_text("theirs\n")
-    git(repository, "commit", "-qam", "theirs")
-    git(repository, "checkout", "-q", "main")
-    (repository / "a.txt").write_text("ours\n")
-    git(repository, "commit", "-qam", "ours")
-    with pytest.raises(subprocess.CalledProcessError):
-        git(repository, "rebase", "-q", "other")
-    assert read_tree(str(repository)).note == (
-        "HEAD is detached; a rebase is in progress; 1 file has conflicts"
-    )
+    assert (tree.note, by_path(tree)["a.txt"]) == (note, TreeFile("a.txt", "modified"))
 
 
 def test_a_subdirectory_sees_the_whole_tree(repository: Path) -> None:

@@ -10,21 +10,9 @@ from agent_relay.domain.values import Tree, TreeFile, render_path
 from agent_relay.system.git.run import ask_git
 from agent_relay.system.git.tree_state import find_root, read_tree
 from agent_relay.system.programs import Ending
-from tests.system.repositories import Git, by_path, make_repository, prepare_git
+from tests.system.repositories import Git, by_path
 
 pytestmark = pytest.mark.size("test")
-
-
-@pytest.fixture
-def git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Git:
-    """Runs git in a folder."""
-    return prepare_git(tmp_path, monkeypatch)
-
-
-@pytest.fixture
-def repository(tmp_path: Path, git: Git) -> Path:
-    """One commit of `a.txt` and `b.txt`."""
-    return make_repository(tmp_path / "repository", git)
 
 
 @pytest.mark.parametrize(
@@ -63,35 +51,24 @@ def test_undecodable_names_and_contents_are_carried(repository: Path, git: Git) 
     assert render_path(tree.files[0].path) == "caf\\xe9.txt"
 
 
-def test_a_folder_outside_git_is_a_tree_without_git_facts(tmp_path: Path, git: Git) -> None:
-    """Sessions run in any folder."""
-    assert git is not None
-    tree = read_tree(str(tmp_path))
-    assert tree == Tree(str(tmp_path))
-    assert find_root(str(tmp_path)) is None
-
-
-def test_a_missing_git_program_is_a_note(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine without git can still hand over."""
-    monkeypatch.setenv("PATH", str(repository))
-    tree = read_tree(str(repository))
-    assert tree == Tree(str(repository), note="git is not installed")
-    assert find_root(str(repository)) is None
-
-
-def test_a_vanished_folder_is_a_note(tmp_path: Path, git: Git) -> None:
-    """The user may delete the folder while an agent runs in it."""
-    assert git is not None
-    tree = read_tree(str(tmp_path / "gone"))
-    assert tree.note == "the folder cannot be entered: No such file or directory"
-
-
-def test_a_bare_repository_is_a_note(tmp_path: Path, git: Git) -> None:
-    """There is nothing to work on in a bare repository, but that is not our crash."""
+def test_what_is_no_working_tree_is_a_note(
+    repository: Path, tmp_path: Path, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sessions run in any folder, and it may be deleted meanwhile; that is not our crash."""
+    (plain := tmp_path / "plain").mkdir()
+    (broken := tmp_path / "broken").mkdir()
+    (broken / ".git").write_text("gitdir: /nowhere/at/all\n")
     git(tmp_path, "init", "-q", "--bare", "bare.git")
-    tree = read_tree(str(tmp_path / "bare.git"))
-    assert not tree.is_git
-    assert tree.note == "a repository without a work tree"
+    assert (read_tree(str(plain)), find_root(str(plain))) == (Tree(str(plain)), None)
+    assert read_tree(str(tmp_path / "gone")).note == (
+        "the folder cannot be entered: No such file or directory"
+    )
+    bare = read_tree(str(tmp_path / "bare.git"))
+    assert (bare.is_git, bare.note) == (False, "a repository without a work tree")
+    assert "not a git repository" in read_tree(str(broken)).note
+    monkeypatch.setenv("PATH", str(repository))
+    assert read_tree(str(repository)) == Tree(str(repository), note="git is not installed")
+    assert find_root(str(repository)) is None
 
 
 @pytest.mark.parametrize("victim", ["index", "HEAD", "config"])
@@ -101,13 +78,6 @@ def test_a_corrupt_repository_is_a_note(repository: Path, victim: str) -> None:
     tree = read_tree(str(repository))
     assert tree.note != ""
     assert tree.files == ()
-
-
-def test_a_broken_worktree_link_is_a_note(tmp_path: Path, git: Git) -> None:
-    """A worktree whose repository was deleted says so."""
-    assert git is not None
-    (tmp_path / ".git").write_text("gitdir: /nowhere/at/all\n")
-    assert "not a git repository" in read_tree(str(tmp_path)).note
 
 
 def test_configured_programs_are_never_started(repository: Path, git: Git, tmp_path: Path) -> None:

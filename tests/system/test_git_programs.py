@@ -19,15 +19,9 @@ from tests.house.tree import parse, python_files, walk
 from tests.support.git_traps import ATTRIBUTES, FILTERS, MERGES, VARIABLES, Traps, touch_all
 from tests.support.race_places import place
 from tests.support.real_launch import get_adapter
-from tests.system.repositories import Git, by_path, make_repository, prepare_git
+from tests.system.repositories import Git, by_path, make_repository
 
 pytestmark = pytest.mark.size("test")
-
-
-@pytest.fixture
-def git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Git:
-    """Runs git in a folder."""
-    return prepare_git(tmp_path, monkeypatch)
 
 
 @pytest.fixture

@@ -1,7 +1,9 @@
+import contextlib
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import pytest
 
@@ -25,13 +27,25 @@ STUBBORN = (
 )
 
 
-def _start(code: str) -> "subprocess.Popen[str]":
+WAITS = "import signal\nprint('up', flush=True)\nwhile True: signal.pause()\n"
+
+
+@contextlib.contextmanager
+def running(code: str) -> Iterator[tuple["subprocess.Popen[str]", int]]:
+    """A process that leads a session, with its birth; it is gone afterwards."""
     child = subprocess.Popen(
         [sys.executable, "-S", "-c", code], start_new_session=True, stdout=subprocess.PIPE, text=True
     )
     assert child.stdout is not None
     assert child.stdout.readline() == "up\n"
-    return child
+    start = born(child.pid)
+    assert start is not None
+    try:
+        yield child, start
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.communicate()
 
 
 def test_a_process_is_known_by_its_birth() -> None:
@@ -59,40 +73,33 @@ def test_a_process_that_waits_to_be_reaped_is_not_alive() -> None:
 @pytest.mark.size("test")
 def test_a_session_ends_with_its_stubborn_and_its_stopped_members() -> None:
     """An agent's helpers must not survive it, whatever they do about SIGTERM."""
-    child = _start(STUBBORN)
-    start = born(child.pid)
-    assert start is not None
-    members = session_members(child.pid)
-    assert len(members) == 2
-    os.kill(members[1][0], signal.SIGSTOP)
-    assert end_session(child.pid, start, polite_s=0.3, firm_s=60) == []
-    assert session_members(child.pid) == []
-    assert child.wait() == -signal.SIGKILL
-    child.communicate()
+    with running(STUBBORN) as (child, start):
+        members = session_members(child.pid)
+        assert len(members) == 2
+        os.kill(members[1][0], signal.SIGSTOP)
+        assert end_session(child.pid, start, polite_s=0.3, firm_s=60) == []
+        assert session_members(child.pid) == []
+        assert child.wait() == -signal.SIGKILL
 
 
 @pytest.mark.size("test")
 def test_a_polite_session_ends_at_once_without_being_killed() -> None:
     """SIGKILL loses what the agent wanted to save."""
-    child = _start("import signal\nprint('up', flush=True)\nwhile True: signal.pause()\n")
-    start = born(child.pid)
-    assert start is not None
-    assert end_session(child.pid, start, polite_s=10, firm_s=60) == []
-    assert child.wait() == -signal.SIGTERM
-    child.communicate()
+    with running(WAITS) as (child, start):
+        assert end_session(child.pid, start, polite_s=10, firm_s=60) == []
+        assert child.wait() == -signal.SIGTERM
 
 
 @pytest.mark.size("test")
 def test_nobody_is_touched_where_the_pid_was_taken_over() -> None:
-    """The pid of a dead leg may be the user's editor by now."""
-    child = _start("import signal\nprint('up', flush=True)\nwhile True: signal.pause()\n")
-    start = born(child.pid)
-    assert start is not None
-    assert not send_signal(child.pid, start - 1, signal.SIGKILL)
-    assert end_session(child.pid, start - 1, polite_s=0.1, firm_s=0.1) == []
-    assert is_alive(child.pid, start)
-    child.kill()
-    child.communicate()
+    """The pid of a dead leg may be the user's editor by now; who lost its parent is known by both alone."""
+    with running(WAITS) as (child, start):
+        assert not send_signal(child.pid, start - 1, signal.SIGKILL)
+        assert end_session(child.pid, start - 1, polite_s=0.1, firm_s=0.1) == []
+        assert end_session(2**22 + 1, start, others=[(child.pid, start + 1)]) == []
+        assert is_alive(child.pid, start)
+        assert end_session(2**22 + 1, start, others=[(child.pid, start)]) == []
+        assert not is_alive(child.pid, start)
 
 
 @pytest.mark.size("test")
@@ -111,7 +118,7 @@ def test_a_name_with_brackets_does_not_confuse_the_reading(tmp_path: "os.PathLik
 @pytest.mark.size("test")
 def test_a_session_ends_with_the_sessions_its_members_began() -> None:
     """Agents run shells in Unix sessions of their own; they are known by their parents."""
-    child = _start(
+    code = (
         "import os, signal\n"
         "reading, writing = os.pipe()\n"
         "if os.fork() == 0:\n"
@@ -124,38 +131,19 @@ def test_a_session_ends_with_the_sessions_its_members_began() -> None:
         "print('up', flush=True)\n"
         "signal.pause()\n"
     )
-    start = born(child.pid)
-    assert start is not None
-    (shell,) = children(child.pid)
-    assert shell not in session_members(child.pid)
-    assert end_session(child.pid, start, polite_s=0.2) == []
-    assert not is_alive(*shell)
-    child.communicate()
-
-
-@pytest.mark.size("test")
-def test_processes_of_no_session_end_by_their_names() -> None:
-    """Whoever lost its parent is known by pid and birth only."""
-    child = _start("import signal; print('up', flush=True); signal.pause()")
-    start = born(child.pid)
-    assert start is not None
-    assert end_session(2**22 + 1, start, others=[(child.pid, start + 1)]) == []
-    assert is_alive(child.pid, start)
-    assert end_session(2**22 + 1, start, others=[(child.pid, start)]) == []
-    assert not is_alive(child.pid, start)
-    child.communicate()
+    with running(code) as (child, start):
+        (shell,) = children(child.pid)
+        assert shell not in session_members(child.pid)
+        assert end_session(child.pid, start, polite_s=0.2) == []
+        assert not is_alive(*shell)
 
 
 @pytest.mark.size("test")
 def test_a_frozen_process_is_told_from_one_that_waits() -> None:
     """Whoever asks it would wait for nothing."""
-    child = _start(STUBBORN)
-    try:
+    with running(STUBBORN) as (child, _):
         assert not is_frozen(child.pid)
         os.kill(child.pid, signal.SIGSTOP)
         os.waitid(os.P_PID, child.pid, os.WSTOPPED)
         assert is_frozen(child.pid)
-    finally:
-        os.killpg(child.pid, signal.SIGKILL)
-        child.communicate()
     assert not is_frozen(2**22 + 1)

@@ -7,24 +7,10 @@ import pytest
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.system.git.snapshot import Store, read_changes, write_snapshot
-from tests.support.race_places import dirty, place
-from tests.system.repositories import Git, make_repository, prepare_git
+from tests.support.race_places import place
+from tests.system.repositories import Git
 
 pytestmark = pytest.mark.size("test")
-
-
-@pytest.fixture
-def git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Git:
-    """Runs git in a folder."""
-    return prepare_git(tmp_path, monkeypatch)
-
-
-@pytest.fixture
-def root(tmp_path: Path, git: Git) -> Path:
-    """A repository in the middle of work."""
-    root = make_repository(tmp_path / "repository", git)
-    dirty(root, git)
-    return root
 
 
 def test_looks_that_overlap_find_the_same(root: Path, tmp_path: Path, git: Git) -> None:

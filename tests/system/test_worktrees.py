@@ -18,8 +18,8 @@ from agent_relay.system.git.snapshot import (
     write_snapshot,
 )
 from agent_relay.system.git.worktree import check_repository, list_worktrees, pack_changes, remove_worktree
-from tests.support.race_places import ODD, dirty, look_from_outside, place, read_files
-from tests.system.repositories import Git, make_repository, prepare_git
+from tests.support.race_places import ODD, look_from_outside, place, read_files
+from tests.system.repositories import Git, make_repository
 
 pytestmark = pytest.mark.size("test")
 
@@ -28,20 +28,6 @@ _READS_ALL = "-dac_override,-dac_read_search"
 AS_NO_SUPERUSER = (
     ["setpriv", f"--bounding-set={_READS_ALL}", f"--inh-caps={_READS_ALL}"] if os.geteuid() == 0 else []
 )
-
-
-@pytest.fixture
-def git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Git:
-    """Runs git in a folder."""
-    return prepare_git(tmp_path, monkeypatch)
-
-
-@pytest.fixture
-def root(tmp_path: Path, git: Git) -> Path:
-    """A repository in the middle of work."""
-    root = make_repository(tmp_path / "re pository", git)
-    dirty(root, git)
-    return root
 
 
 def test_a_runner_finds_what_the_user_has(root: Path, tmp_path: Path, git: Git) -> None:
@@ -275,36 +261,24 @@ def test_a_disk_that_refuses_is_told(root: Path, tmp_path: Path) -> None:
         open_store(str(tmp_path / "file" / "objects"), str(root))
 
 
-def test_this_git_is_new_enough(root: Path) -> None:
-    """The tests of applying need it too."""
-    check_version(str(root))
-
-
-@pytest.mark.parametrize("said", ["git version 2.34.1", "git version 1.9", "hello", ""])
 def test_a_git_that_is_too_old_is_one_clear_error(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before anything is made: half a race would have to be tidied up by hand."""
-    fake_git(tmp_path / "bin", said, monkeypatch)
-    with pytest.raises(RelayError, match=r"^a race needs git 2\.38 or newer, this is ") as found:
-        check_version(str(root))
-    assert found.value.hint == "Upgrade git."
-
-
-@pytest.mark.parametrize(
-    "said", ["git version 2.39.5 (Apple Git-154)", "git version 3.0", "git version 2.51"]
-)
-def test_a_git_that_is_new_enough_is_taken_however_it_names_itself(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str
-) -> None:
-    """Vendors add words."""
-    fake_git(tmp_path / "bin", said, monkeypatch)
+    """Before anything is made: half a race would have to be tidied up by hand. Vendors add words."""
     check_version(str(root))
-
-
-def fake_git(folder: Path, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first git of `PATH` says only that."""
+    folder = tmp_path / "bin"
     folder.mkdir()
-    (folder / "git").write_text(f"#!/bin/sh\necho '{said}'\n")
-    (folder / "git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+    def name_git(said: str) -> None:
+        (folder / "git").write_text(f"#!/bin/sh\necho '{said}'\n")
+        (folder / "git").chmod(0o755)
+
+    for said in ("git version 2.34.1", "git version 1.9", "hello", ""):
+        name_git(said)
+        with pytest.raises(RelayError, match=r"^a race needs git 2\.38 or newer, this is ") as found:
+            check_version(str(root))
+        assert found.value.hint == "Upgrade git.", said
+    for said in ("git version 2.39.5 (Apple Git-154)", "git version 3.0", "git version 2.51"):
+        name_git(said)
+        check_version(str(root))

@@ -1,6 +1,7 @@
 """The daemon's side of a holder: starting it, asking it, being told, and its end."""
 
 import asyncio
+import contextlib
 import os
 from collections.abc import AsyncIterator
 
@@ -9,15 +10,27 @@ import pytest
 from agent_relay.domain.screen import Row
 from agent_relay.terminal.holder.wire import HolderSpec, parse_spec, render_spec
 from agent_relay.terminal.holder_client import HolderConnection, HolderError
+from tests.support.heard import in_loop
 from tests.support.legs import Held, hold, python, wait_until
 
 
-@pytest.mark.size("test")
-def test_a_leg_is_watched_typed_into_and_collected(tmp_path: object) -> None:
-    """Everything the daemon does with a leg, over one connection."""
-
-    async def talk(held: Held) -> None:
+@contextlib.asynccontextmanager
+async def connected(
+    folder: object, argv: list[str], **more: object
+) -> AsyncIterator[tuple[Held, HolderConnection]]:
+    """A leg of that program, and a daemon's connection to its holder."""
+    with hold(str(folder), argv, **more) as held:
         holder = await HolderConnection.open(held.folder)
+        yield held, holder
+        await holder.close()
+
+
+@pytest.mark.size("test")
+@in_loop
+async def test_a_leg_is_watched_typed_into_and_collected(tmp_path: object) -> None:
+    """Everything the daemon does with a leg, over one connection."""
+    code = "import sys; name = input('name? '); print('hello', name); sys.exit(3)"
+    async with connected(tmp_path, python(code), luggage="L") as (held, holder):
         status = await holder.watch()
         assert status["child"] == held.started.child_pid
         events = holder.events()
@@ -41,20 +54,14 @@ def test_a_leg_is_watched_typed_into_and_collected(tmp_path: object) -> None:
         with pytest.raises(HolderError) as caught:
             await holder.request("hello")
         assert caught.value.why == "gone"
-        await holder.close()
-
-    code = "import sys; name = input('name? '); print('hello', name); sys.exit(3)"
-    with hold(str(tmp_path), python(code), luggage="L") as held:
-        asyncio.run(talk(held))
         wait_until(lambda: not held.is_locked(), "the holder's end")
 
 
 @pytest.mark.size("test")
-def test_a_note_tells_whoever_comes_later_what_was_typed(tmp_path: object) -> None:
+@in_loop
+async def test_a_note_tells_whoever_comes_later_what_was_typed(tmp_path: object) -> None:
     """A daemon that dies while it types cannot say how far it came."""
-
-    async def talk(held: Held) -> None:
-        holder = await HolderConnection.open(held.folder)
+    async with connected(tmp_path, python("input()")) as (held, holder):
         assert await holder.read_note() == ""
         await holder.type(b"x", note="half")
         await holder.close()
@@ -80,9 +87,6 @@ def test_a_note_tells_whoever_comes_later_what_was_typed(tmp_path: object) -> No
         await later.leave()
         await later.close()
 
-    with hold(str(tmp_path), python("input()")) as held:
-        asyncio.run(talk(held))
-
 
 async def _watch(holder: HolderConnection) -> AsyncIterator[dict[str, object]]:
     """Events of the leg from now on, its end also where it ended before."""
@@ -94,29 +98,23 @@ async def _watch(holder: HolderConnection) -> AsyncIterator[dict[str, object]]:
 
 
 @pytest.mark.size("test")
-def test_a_refusal_says_why_to_programs_and_people(tmp_path: object) -> None:
+@in_loop
+async def test_a_refusal_says_why_to_programs_and_people(tmp_path: object) -> None:
     """The host chooses by the code and shows the sentence."""
-
-    async def talk(held: Held) -> None:
-        holder = await HolderConnection.open(held.folder)
+    async with connected(tmp_path, ["cat"]) as (_, holder):
         with pytest.raises(HolderError, match="the program has not ended") as caught:
             await holder.collect()
         assert caught.value.why == "running"
         with pytest.raises(HolderError, match="the program has not ended"):
             await holder.leave()
         assert await holder.signal("SIGKILL") == 1
-        await holder.close()
-
-    with hold(str(tmp_path), ["cat"]) as held:
-        asyncio.run(talk(held))
 
 
 @pytest.mark.size("test")
-def test_requests_in_flight_end_when_the_holder_is_killed(tmp_path: object) -> None:
+@in_loop
+async def test_requests_in_flight_end_when_the_holder_is_killed(tmp_path: object) -> None:
     """Nothing waits unseen: a killed holder is noticed at once."""
-
-    async def talk(held: Held) -> None:
-        holder = await HolderConnection.open(held.folder)
+    async with connected(tmp_path, ["cat"]) as (held, holder):
         await holder.watch()
         os.kill(held.started.holder_pid, 19)
         question = asyncio.create_task(holder.request("hello"))
@@ -126,10 +124,6 @@ def test_requests_in_flight_end_when_the_holder_is_killed(tmp_path: object) -> N
             await question
         assert caught.value.why == "gone"
         assert [event async for event in holder.events()] == []
-        await holder.close()
-
-    with hold(str(tmp_path), ["cat"]) as held:
-        asyncio.run(talk(held))
 
 
 def test_no_holder_is_told_apart_from_one_that_refuses(tmp_path: object) -> None:
@@ -140,17 +134,11 @@ def test_no_holder_is_told_apart_from_one_that_refuses(tmp_path: object) -> None
 
 
 @pytest.mark.size("test")
-def test_folders_of_any_depth_work(tmp_path: object) -> None:
+@in_loop
+async def test_folders_of_any_depth_work(tmp_path: object) -> None:
     """Socket paths are limited to 107 bytes; homes are not."""
-    folder = f"{tmp_path}/" + "/".join(["deep" * 10] * 4)
-
-    async def talk() -> None:
-        holder = await HolderConnection.open(folder)
+    async with connected(f"{tmp_path}/" + "/".join(["deep" * 10] * 4), ["cat"]) as (_, holder):
         assert (await holder.request("hello"))["protocol"] == 1
-        await holder.close()
-
-    with hold(folder, ["cat"]):
-        asyncio.run(talk())
 
 
 def test_a_spec_survives_its_way_to_the_holder() -> None:

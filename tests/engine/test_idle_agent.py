@@ -1,7 +1,8 @@
-"""An agent's own timer: its key is pressed while its screen shows it and nobody types, and never else."""
+"""An agent at its prompt: its timer's key is pressed, and its quiet waited for, where nobody is disturbed."""
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
@@ -9,8 +10,11 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.engine._idle_agent import AgentTimers
+from agent_relay.domain.inputs import LegQuiet
+from agent_relay.domain.limits import NO_WISHES
+from agent_relay.engine._idle_agent import AgentTimers, ContextRelief, sleep_until
 from agent_relay.terminal.holder_client import HolderError
+from tests.support.set_clock import SleepingLoop, SleepingMachine
 
 if TYPE_CHECKING:
     from agent_relay.engine.legs.monitor import LegMonitor
@@ -149,3 +153,66 @@ def test_an_agent_without_such_a_key_is_told_of() -> None:
         match="will continue by itself and relay cannot cancel that; cancel it on ann's own screen",
     ):
         scene.cancel()
+
+
+@dataclass
+class Agent:
+    """A watched leg and its holder; each look at its evidence makes the next of `states` its state."""
+
+    states: list[str]
+    gone: asyncio.Event = field(default_factory=asyncio.Event)
+    state: str = "ready"
+    input: str = "empty"
+
+    @property
+    def holder(self) -> "Agent":
+        return self
+
+    async def settle_evidence(self) -> None:
+        self._next()
+
+    async def request(self, _op: str) -> dict[str, object]:
+        return {"typed": 0, "key_age_s": None}
+
+    async def wait_until(self, is_so: object, *, limit_s: float) -> bool:
+        assert callable(is_so)
+        async with asyncio.timeout(limit_s):
+            while not is_so():
+                self._next()
+                await asyncio.sleep(0)
+        return True
+
+    def _next(self) -> None:
+        if self.states:
+            self.state = self.states.pop(0)
+        if self.state == "over":
+            self.gone.set()
+
+
+def await_quiet(*states: str) -> LegQuiet | None:
+    async def look() -> LegQuiet | None:
+        relief = ContextRelief(SimpleNamespace(), {"L1": Agent(list(states))}, NO_WISHES)  # type: ignore[arg-type, dict-item]
+        return await relief.await_quiet("L1")
+
+    return asyncio.run(look())
+
+
+@pytest.mark.size("test")
+def test_work_that_is_seen_late_is_waited_out() -> None:
+    """Records of a short turn may be ahead of its screen; nobody else would ask again."""
+    assert await_quiet("busy", "busy", "asking", "ready", "ready") == LegQuiet("L1")
+
+
+def test_an_agent_that_ends_is_never_quiet() -> None:
+    """Its successor is another one."""
+    assert await_quiet("busy", "over") is None
+
+
+def test_a_reset_that_passed_while_the_machine_slept_is_acted_on_within_half_a_minute() -> None:
+    """A timer of eight hours that is set when the lid is closed would ring eight hours after it is opened."""
+    machine = SleepingMachine()
+    at = machine.now() + timedelta(hours=7)
+    with asyncio.Runner(loop_factory=lambda: SleepingLoop(machine)) as runner:
+        runner.run(sleep_until(machine, at))
+    assert machine.waits == [30.0]
+    assert machine.now() >= at
