@@ -47,6 +47,8 @@ class Terminal:
             master, slave = open_pty(rows=size[0], cols=size[1])
             self._forked = argv.start_at(slave)
             os.close(slave)
+            # What is typed faster than it is read has to wait, not to be dropped.
+            os.set_blocking(master, True)
             self._child = pexpect.fdpexpect.fdspawn(master)
         else:
             self._child = pexpect.spawn(

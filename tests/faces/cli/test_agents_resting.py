@@ -89,7 +89,7 @@ def _row(name: str, minutes: int, used: float) -> dict[str, object]:
         "name": name,
         "resets_at": (NOW + timedelta(hours=2)).isoformat(),
         "source": "transcript",
-        "read_at": (NOW - timedelta(minutes=7, seconds=5)).isoformat(),
+        "read_at": (datetime.now(UTC) - timedelta(minutes=7, seconds=5)).isoformat(),
         "minutes": minutes,
         "used_percent": used,
     }
