@@ -40,6 +40,10 @@ class AtWorkError(WrongUseError):
     """The session is at work on something else; a caller that can wait may ask again."""
 
 
+class TurnOverError(WrongUseError):
+    """The turn that a request was about has ended; nothing has changed."""
+
+
 class NobodyAvailableError(RelayError):
     """Every agent of the roster rests, is missing or is not signed in."""
 

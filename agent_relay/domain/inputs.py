@@ -73,7 +73,8 @@ class HandoffAsked(msgspec.Struct, frozen=True):
     """A person or program asked for a handoff to `agent`, empty for the next; `force` overrides a rest.
 
     If `terms` are empty, what is still expected of the agent at work is passed on. With `digest` the
-    successor writes a document from the record first.
+    successor writes a document from the record first. With `turn` only the headless turn under way is handed
+    over, and nothing if it has ended.
     """
 
     agent: str
@@ -82,6 +83,7 @@ class HandoffAsked(msgspec.Struct, frozen=True):
     force: bool = False
     terms: Terms = NO_TERMS
     digest: bool = False
+    turn: bool = False
     asker: Asker = NOBODY
 
 

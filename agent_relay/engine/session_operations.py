@@ -8,7 +8,7 @@ from functools import partial
 from agent_relay.agents.user_choices import chooses_session
 from agent_relay.detect.window_usage import render_windows
 from agent_relay.domain import inputs
-from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.errors import TurnOverError, WrongUseError
 from agent_relay.domain.protocol import operations as op
 from agent_relay.domain.protocol.fields import Fields
 from agent_relay.domain.protocol.operations import Handler, Peer
@@ -142,18 +142,24 @@ class _Handlers:
         `passed` is whether it was begun.
         """
         host = await self._sessions.find(asked.session, asked.root)
-        before = await host.look()
-        if asked.turn and before.open_turn is None:
-            return {**self._where(before), "passed": False}
         terms = build_terms(asked, target=asked.agent)
         for name in filter(None, (asked.agent, terms.rollback)):
             self._sessions.services.get_adapter(name)
         focus = await redact_request(asked.focus)
         _, asker = await find_asker(self._sessions, peer)
         wish = inputs.HandoffAsked(
-            asked.agent, focus=focus, force=asked.yes, terms=terms, digest=asked.digest, asker=asker
+            asked.agent,
+            focus=focus,
+            force=asked.yes,
+            terms=terms,
+            digest=asked.digest,
+            turn=asked.turn,
+            asker=asker,
         )
-        session = await host.ask(wish)
+        try:
+            session = await host.ask(wish)
+        except TurnOverError:
+            return {**self._where(await host.look()), "passed": False}
         return {
             **self._where(session),
             "passed": True,

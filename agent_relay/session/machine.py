@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from agent_relay.domain import inputs
 from agent_relay.domain.effects import AwaitQuiet, NoteRest, ShowMessage, StopLeg, WakeAt
-from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
+from agent_relay.domain.errors import NobodyAvailableError, TurnOverError, WrongUseError
 from agent_relay.domain.events import session as events
 from agent_relay.domain.events import work
 from agent_relay.domain.limits import Kind, Scope, Signal
@@ -220,6 +220,8 @@ def _asked(session: Session, asked: inputs.HandoffAsked, world: DecisionContext)
 def _check_asked(session: Session, asked: inputs.HandoffAsked) -> None:
     """Raise WrongUseError if the session cannot be handed over as asked."""
     living, handoff = session.living_leg, session.handoff
+    if asked.turn and session.open_turn is None:
+        raise TurnOverError("the turn to hand over has just ended")
     if session.state is State.STOPPING:
         raise WrongUseError(f"session {session.id} is ending", hint="Begin another one with --new")
     if handoff is not None and handoff.is_cancelled:

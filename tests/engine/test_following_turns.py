@@ -111,3 +111,15 @@ def test_a_turn_that_cannot_be_taken_up_is_said_to_be_so() -> None:
         with pytest.raises(WrongUseError, match="is not at work"):
             world.ask("run.follow", session=session, told=begun["told"])
         held.close()
+
+
+@pytest.mark.size("test")
+def test_a_turn_that_has_just_ended_is_not_passed_on() -> None:
+    """The shell asks within moments of the end: an agent begun then would work outside of it."""
+    with working_world(demo=[{"do": [{"say": "hello"}]}]) as world:
+        begun = world.ask("run.begin", agent="demo", task="hello", cwd=world.project, env=world.environ)
+        session = str(begun["session"])
+        world.wait_state(session, State.ENDED)
+        answer = world.ask("use", session=session, agent="understudy", turn=True)
+        assert (answer["passed"], answer["state"]) == (False, "ended")
+        assert world.ask("use", session=session, agent="understudy")["passed"] is True

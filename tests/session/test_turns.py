@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from agent_relay.domain.effects import NoteRest, PublishPacket, SpawnLeg, StopLeg, WakeAt
-from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.errors import TurnOverError, WrongUseError
 from agent_relay.domain.inputs import (
     CancelAsked,
     ContextFilled,
@@ -51,6 +51,16 @@ def test_people_may_open_the_conversation_on_a_screen() -> None:
     story = TurnStory().take(ends=False).at_work().done()
     story.happens(HandoffAsked("ann"))
     assert (story.now.leg.resumes, story.now.leg.headless) == (True, False)
+
+
+def test_a_turn_that_has_ended_is_not_handed_over() -> None:
+    """Who passes a turn on as it ends meant its answer, not a conversation on a screen of its own."""
+    for ends in (True, False):
+        story = TurnStory().take(ends=ends).at_work().done()
+        with pytest.raises(TurnOverError):
+            story.happens(HandoffAsked("bob", turn=True))
+    story = TurnStory().take().at_work().happens(HandoffAsked("bob", turn=True))
+    assert story.effects[-1] == StopLeg("L1")
 
 
 def test_a_turn_is_not_begun_while_one_is_under_way() -> None:
