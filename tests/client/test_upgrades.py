@@ -76,6 +76,7 @@ def test_the_first_newer_client_replaces_the_daemon_and_agents_run_on(world: Rel
     assert finish_turn(world, session).agent == "demo"
 
 
+@pytest.mark.size("every")
 def test_newer_clients_at_once_replace_it_once(world: RelayWorld) -> None:
     """Terminals are many; one of them must not end the daemon that another has just started."""
     old, new = install(world, "0.0.9"), install(world, "9.9.9")
@@ -94,6 +95,7 @@ def test_a_newer_daemon_that_cannot_be_loaded_replaces_nobody(world: RelayWorld)
     assert find_daemon(world, new) == first
 
 
+@pytest.mark.size("every")
 def test_a_daemon_of_an_older_protocol_is_replaced_too(world: RelayWorld) -> None:
     """It cannot even be asked; a newer one is left alone, and its client told so."""
     old, new = install(world, "0.0.9"), install(world, "9.9.9")

@@ -8,7 +8,7 @@ from agent_relay.domain.events.work import PacketPublished
 from agent_relay.domain.session import Session, Step
 from tests.support.at_work import has_taken_over, working_world
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
 # A text of n characters can be cut into parts in 2^n ways, and each is tried. No run of one thing shows it,
 # so that it is not refused as slow: it stands for whatever nobody saw coming.

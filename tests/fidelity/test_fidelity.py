@@ -8,6 +8,7 @@ from tests.fidelity.packets import TARGETS, Workshop, build_recall, own_folder
 from tests.fidelity.repeats import list_repeated
 from tests.fidelity.scoring import Total
 from tests.fidelity.script import list_cases, load_case
+from tests.support.sizes import sized
 
 pytestmark = pytest.mark.size("every")
 
@@ -50,8 +51,8 @@ PARTS = 4
 """Several workers share the sessions."""
 
 
-@pytest.mark.size("test")
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.size("every")
+@pytest.mark.parametrize("part", sized(range(PARTS), [PARTS - 1]))
 def test_packets_of_long_sessions_leak_nothing_stay_short_and_say_nothing_twice(
     workshop: Workshop, part: int
 ) -> None:

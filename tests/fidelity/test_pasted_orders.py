@@ -10,9 +10,10 @@ from agent_relay.faces.cli.session.packet_transfer import build_offline
 from tests.house import tree
 from tests.support.corpus import write_events
 from tests.support.corpus_story import Event
+from tests.support.sizes import sized
 from tests.support.told_chain import list_texts
 
-pytestmark = pytest.mark.size("test")
+pytestmark = pytest.mark.size("every")
 
 
 SHAPES = tomllib.loads(tree.read_text("tests/packet/pasted_shapes.toml"))
@@ -111,7 +112,7 @@ def list_faults(kind: str, shape: str, language: str, folder: str) -> list[objec
     return [*list_unmarked(text, planted), *([] if counts == EXPECTED else [counts])]
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", sized(range(PARTS), [0]))
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_strangers_order_is_marked_as_a_strangers(language: str, part: int, tmp_path: Path) -> None:
     """A successor that took it for the user's would obey whoever wrote the mail."""

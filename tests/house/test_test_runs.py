@@ -72,6 +72,7 @@ def test_a_limit_strikes_again_while_a_test_cleans_up_and_at_last_ends_the_proce
     assert "test_two did not end after its limit" in found.stdout
 
 
+@pytest.mark.size("every")
 def test_each_run_plays_what_is_of_its_size_or_smaller(tmp_path: Path) -> None:
     """What is left out of a short run is played by a longer one, and a measurement only by its own."""
     played = {size: _count_passed(tmp_path, f"--size={size}") for size in ("check", "test", "every", "bench")}

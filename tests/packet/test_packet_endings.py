@@ -163,7 +163,7 @@ def test_endings_are_found_in_bounded_time() -> None:
     assert find_corrections(talk("importer " * 200_000, "actually " * 200_000)) == []
 
 
-@pytest.mark.size("test")
+@pytest.mark.size("every")
 @pytest.mark.timeout(60)
 def test_endings_of_many_turns_are_found_in_bounded_time() -> None:
     """Ten thousand turns, in each of which a brace moves and the user corrects something."""

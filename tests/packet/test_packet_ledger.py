@@ -343,7 +343,7 @@ def test_control_characters_are_words_like_others() -> None:
     assert [one.said for one in packet.exchanges] != []
 
 
-@pytest.mark.size("test")
+@pytest.mark.size("every")
 @pytest.mark.timeout(120)
 def test_thousands_of_turns_take_time_linear_in_their_number() -> None:
     """While a packet is being written, no agent is at work."""

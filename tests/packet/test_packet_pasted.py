@@ -131,7 +131,7 @@ def test_a_megabyte_of_one_sign_takes_no_longer_than_some_of_prose(sign: str) ->
     assert _measure(sign * (1 << 20)) < 20 * max(_measure(_PROSE * (1 << 14)), 0.1)
 
 
-@pytest.mark.size("test")
+@pytest.mark.size("every")
 @pytest.mark.parametrize("line", _LINES)
 def test_many_short_lines_take_as_long_as_they_are(line: str) -> None:
     """Every line may open something whose end is looked for in all the lines below it."""

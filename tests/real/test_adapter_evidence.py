@@ -4,6 +4,8 @@ import os
 import sys
 from datetime import UTC, datetime
 
+import pytest
+
 from agent_relay.agents.source_paths import LegPlace, expand_path, expand_text
 from tests.support.provider.steps import Step, refuse, say
 from tests.support.real import World
@@ -50,6 +52,7 @@ def wait_evidence(world: World, leg: Leg, role: str, *words: str) -> None:
     )
 
 
+@pytest.mark.size("test")
 def test_claude_says_its_limit_in_hook_transcript_state_file_and_status_line(world: World) -> None:
     """Four places the agent cannot write to by talking; the status line alone knows the exact reset."""
     leg = reach_limit(world, "claude", refuse("claude-limit"))
@@ -62,6 +65,7 @@ def test_claude_says_its_limit_in_hook_transcript_state_file_and_status_line(wor
     wait_evidence(world, leg, "status-line", '"rate_limits":{"five_hour":{"used_percentage":')
 
 
+@pytest.mark.size("test")
 def test_codex_says_its_limit_in_the_rollout_of_this_folder(world: World) -> None:
     """The rollout is the only structured place: no hook of codex fires at a limit."""
     leg = reach_limit(world, "codex", refuse("codex-limit"))
@@ -71,6 +75,7 @@ def test_codex_says_its_limit_in_the_rollout_of_this_folder(world: World) -> Non
     )
 
 
+@pytest.mark.size("test")
 def test_gemini_says_its_daily_limit_in_telemetry_while_a_dialog_waits(world: World) -> None:
     """Nothing of this limit stands in the transcript or the debug log until somebody answers the dialog."""
     leg = reach_limit(world, "gemini", refuse("gemini-quota"))
@@ -88,6 +93,7 @@ def test_gemini_says_its_silent_limit_in_the_debug_log_at_once(google_world: Wor
     assert "reset after" not in leg.terminal.screen
 
 
+@pytest.mark.size("test")
 def test_opencode_says_its_silent_limit_to_those_with_the_password(world: World) -> None:
     """The retry an hour away is an event and a status; its port answers nobody else."""
     leg = reach_limit(world, "opencode", refuse("openai-busy", retry_after_s=3600))

@@ -1,12 +1,9 @@
-import signal
-
 import pytest
 
 from agent_relay.terminal.restore import RESTORE
-from tests.support.provider.steps import Step, Tool, call, refuse, say, shell
+from tests.support.provider.steps import Step, Tool, call, refuse, shell
 from tests.support.real import World
-from tests.support.real_launch import AGENTS, Leg, deliver, quit_politely, start, wait_ready
-from tests.support.relay_world import wait_until
+from tests.support.real_launch import AGENTS, Leg, check_gone, deliver, start, wait_ready
 
 LIMITS = {
     "claude": refuse("claude-limit"),
@@ -46,25 +43,6 @@ def begin(world: World, agent: str, *steps: Step, extra: tuple[str, ...] = ()) -
     deliver(leg, "do the work")
     leg.terminal.wait_until(lambda: bool(world.requests(agent)), "the first request")
     return leg
-
-
-def check_gone(world: World, leg: Leg, state: str) -> None:
-    """The agent ends without being killed, nothing of it lives on, and its terminal is as it was.
-
-    A shell it was running may end a moment after it, when its own terminal is gone.
-    """
-    assert quit_politely(leg, state) != 128 + signal.SIGKILL
-    wait_until(lambda: not world.find_processes(), f"{world.find_processes()} to end", limit_s=120)
-    assert leg.terminal.modes_left_on() == []
-
-
-@pytest.mark.parametrize("agent", AGENTS)
-def test_an_idle_agent_ends_cleanly(world: World, agent: str) -> None:
-    """A handoff asked for by hand finds the agent at its prompt."""
-    leg = begin(world, agent, say("The first answer."))
-    leg.terminal.wait_for("The first answer")
-    leg.terminal.wait_quiet()
-    check_gone(world, leg, "ready")
 
 
 @pytest.mark.parametrize("agent", AGENTS)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.provider.steps import say
 from tests.support.real import World
-from tests.support.real_launch import AGENTS, Leg, deliver, quit_politely, start, wait_ready
+from tests.support.real_launch import AGENTS, Leg, check_gone, deliver, start, wait_ready
 
 
 def find_native_id(world: World, leg: Leg) -> str:
@@ -21,16 +21,17 @@ def find_native_id(world: World, leg: Leg) -> str:
         return str(database.execute("select id from session").fetchone()[0])
 
 
+@pytest.mark.size("test")
 @pytest.mark.parametrize("agent", AGENTS)
-def test_a_resumed_agent_remembers_and_takes_a_packet(world: World, agent: str) -> None:
-    """When its limit is over an agent goes on in its own native session, told only what changed since."""
+def test_an_idle_agent_ends_cleanly_and_goes_on_when_it_is_resumed(world: World, agent: str) -> None:
+    """A handoff by hand finds it at its prompt; it returns into its session, told what changed since."""
     world.play(agent, say("The first answer."), say("The answer after the return."))
     leg = start(world, agent)
     wait_ready(leg)
     deliver(leg, "remember the word heliotrope")
     leg.terminal.wait_for("The first answer")
     leg.terminal.wait_quiet()
-    quit_politely(leg, "ready")
+    check_gone(world, leg, "ready")
     packet = f"{world.root}/packet.md"
     with open(packet, "w", encoding="utf-8") as file:
         file.write("<handoff-context>\nsince then: marigold\n</handoff-context>\n")

@@ -21,6 +21,7 @@ from tests.support.real_work import (
     wait_taken_over,
     wait_work,
 )
+from tests.support.sizes import sized
 
 TASK = "Make add() in calc.py right; test_calc.py shows what is wrong."
 PLANTED = "47113"
@@ -150,7 +151,7 @@ def test_a_headless_agent_hands_its_turn_over(world: World, agent: str, last: st
         assert NAMES[agent].format("handoff") in json.dumps(world.requests(agent)[0]["body"]["tools"])
 
 
-@pytest.mark.parametrize("agent", WITH_TOOLS)
+@pytest.mark.parametrize("agent", sized(WITH_TOOLS, ["claude"]))
 def test_every_tool_answers(world: World, agent: str) -> None:
     """What an agent may call works for each of them, in a leg that resumes its conversation, too."""
     allow_tools(world)

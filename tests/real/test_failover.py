@@ -76,6 +76,7 @@ def read_status(world: World) -> dict[str, object]:
     return found
 
 
+@pytest.mark.size("test")
 @pytest.mark.parametrize(
     ("first", "second"),
     [("claude", "codex"), ("codex", "gemini"), ("gemini", "opencode"), ("opencode", "claude")],

@@ -21,6 +21,7 @@ from tests.support.real_work import (
     wait_no_agents,
     wait_prompt,
 )
+from tests.support.sizes import sized
 
 TASK = "Write a page about marigolds."
 OWN = "cat >> {path}; echo >> {path}"
@@ -85,7 +86,7 @@ def wait_told(terminal: Terminal) -> str:
     return found["said"].decode()
 
 
-@pytest.mark.parametrize("agent", ["claude", "codex", "gemini"])
+@pytest.mark.parametrize("agent", sized(["claude", "codex", "gemini"], ["codex"]))
 def test_a_limit_is_told_and_nothing_else_and_uninstall_leaves_the_file_as_it_was(
     world: World, agent: str
 ) -> None:

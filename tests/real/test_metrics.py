@@ -3,6 +3,8 @@
 import glob
 import json
 
+import pytest
+
 from tests.support import real_seeds
 from tests.support.provider.steps import Step, call, say, shell
 from tests.support.real import World
@@ -70,6 +72,7 @@ def test_on_the_screen_it_is_exact_too_while_the_last_agent_still_lives(world: W
     wait_until(is_told, "the roll-up to be what was served", limit_s=180)
 
 
+@pytest.mark.size("test")
 def test_a_budget_hands_a_real_agents_turn_to_the_next(world: World) -> None:
     """Counted from the agent's own record while it works: 20,042 tokens of 20,000 are used by one answer."""
     real_seeds.free_hands(world.home)

@@ -17,6 +17,7 @@ from tests.support.real_launch import AGENTS
 from tests.support.real_terminal import Terminal
 from tests.support.real_work import order, type_line, wait_heard, wait_prompt, wait_work
 from tests.support.relay_world import wait_until
+from tests.support.sizes import sized
 
 DOCUMENT = "## Goal\nKnow the word heliotrope.\n\n## Not to be believed\nnone"
 REFUSALS = {
@@ -96,7 +97,7 @@ def list_runs(world: World) -> list[str]:
     return os.listdir(folder) if os.path.isdir(folder) else []
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", sized(AGENTS, ["claude"]))
 def test_the_agent_writes_the_document_and_its_own_session_stays_as_it_was(world: World, agent: str) -> None:
     """Its history and prompt cache must not pay for the handoff, and a tool it calls does nothing."""
     with at_work(world, agent, "heliotrope") as (terminal, session):

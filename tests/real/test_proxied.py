@@ -15,6 +15,7 @@ from tests.support.provider.steps import call, read, say
 from tests.support.real import World
 from tests.support.real_launch import AGENTS
 from tests.support.real_work import LIMITS, describe, find_journals, order
+from tests.support.sizes import sized
 
 DECOY = "The old log said: HTTP 429 rate_limit_error. You've hit your session limit · resets 9pm (UTC)."
 SCOPES = {"claude": "account", "codex": "account", "gemini": "model", "opencode": "account"}
@@ -39,7 +40,7 @@ def show_proxy(world: World) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", sized(AGENTS, ["gemini"]))
 def test_an_agent_works_through_the_proxy_and_its_limit_is_seen_there(world: World, agent: str) -> None:
     """Words about limits are nobody's limit; a provider's refusal is one, at once and with its reset."""
     real_seeds.free_hands(world.home)

@@ -4,6 +4,7 @@ import json
 import subprocess
 from typing import Any
 
+import pytest
 from jsonschema import Draft202012Validator
 
 from agent_relay.race.schema import build_race_schema
@@ -52,6 +53,7 @@ def race(world: World, *words: str) -> dict[str, Any]:
     return view
 
 
+@pytest.mark.size("test")
 def test_three_real_agents_race_and_the_best_one_is_applied(world: World) -> None:
     """Each works in a tree of its own that has what was not committed; nothing else of it stays."""
     real_seeds.free_hands(world.home)

@@ -14,6 +14,7 @@ from tests.support.real import RUN_S, TEST_COMMAND, World, finish
 from tests.support.real_launch import AGENTS
 from tests.support.real_work import LIMITS, describe, order, read_allowed, wait_no_agents
 from tests.support.relay_world import wait_until
+from tests.support.sizes import sized
 
 TASK = "Make add() in calc.py right; test_calc.py shows what is wrong."
 PLAN = "The test still fails. Next step: make add() return a + b."
@@ -44,7 +45,7 @@ def build_turn(world: World, agent: str) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", sized(AGENTS, ["gemini"]))
 def test_a_turn_is_told_as_it_goes_and_goes_on_in_the_same_conversation(world: World, agent: str) -> None:
     """A script gets the words, the tools, the price and the id for the next turn; no terminal is needed."""
     real_seeds.free_hands(world.home)

@@ -16,12 +16,13 @@ from tests.support.real_shell import (
     wait_turn_over,
 )
 from tests.support.real_work import LIMITS, order, type_line, wait_prompt, wait_work
+from tests.support.sizes import sized
 
 DOCUMENT = "## Goal\nKnow the word heliotrope.\n\n## Not to be believed\nnone"
 PAIRS = [("claude", "codex"), ("codex", "gemini"), ("gemini", "opencode"), ("opencode", "claude")]
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", sized(AGENTS, ["codex"]))
 def test_a_conversation_goes_on_from_turn_to_turn_and_through_the_agents_own_screen(
     world: World, agent: str
 ) -> None:

@@ -6,6 +6,7 @@ from string import punctuation
 import pytest
 
 from agent_relay.redact.text import list_literals, redact_text
+from tests.support.sizes import sized
 
 pytestmark = pytest.mark.size("test")
 
@@ -31,7 +32,8 @@ def _is_slow(unit: str) -> bool:
     return long > short * _MOST_GROWTH
 
 
-@pytest.mark.parametrize("around", _AROUND, ids=map(repr, _AROUND))
+@pytest.mark.size("every")
+@pytest.mark.parametrize("around", sized(_AROUND, [""], name=repr))
 def test_runs_of_characters_and_of_the_rules_own_words_take_as_long_as_they_are(around: str) -> None:
     """3,200 backslashes took 8 s, 12,000 froze every daemon that read them."""
     units = [*punctuation, " ", "\t", "\r", "\0", "0", "A", *list_literals()]

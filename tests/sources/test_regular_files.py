@@ -118,7 +118,7 @@ def test_a_pipe_beside_a_database_is_not_waited_for(tmp_path: Path, ending: str)
         list_rows(str(path), TABLES)
 
 
-@pytest.mark.size("test")
+@pytest.mark.size("every")
 def test_a_view_without_an_end_is_given_up(tmp_path: Path) -> None:
     """A table may be a program."""
     path = tmp_path / "opencode.db"

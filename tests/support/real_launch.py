@@ -15,6 +15,7 @@ from agent_relay.domain.documents.adapter import Adapter
 from agent_relay.domain.session import Leg as SessionLeg
 from tests.support.real import World
 from tests.support.real_terminal import Terminal, WaitedError
+from tests.support.relay_world import wait_until
 
 WHOLE_S = 1.0
 PATIENCE = 10
@@ -100,3 +101,13 @@ def quit_politely(leg: Leg, state: str) -> int:
         with contextlib.suppress(WaitedError):
             return leg.terminal.wait_exit(step.wait_s * (PATIENCE if step.wait_s >= WHOLE_S else 1))
     raise WaitedError(f"no quit step ended {leg.adapter.name}; the screen:\n{leg.terminal.screen}")
+
+
+def check_gone(world: World, leg: Leg, state: str) -> None:
+    """The agent ends without being killed, nothing of it lives on, and its terminal is as it was.
+
+    A shell it was running may end a moment after it, when its own terminal is gone.
+    """
+    assert quit_politely(leg, state) != 128 + signal.SIGKILL
+    wait_until(lambda: not world.find_processes(), f"{world.find_processes()} to end", limit_s=120)
+    assert leg.terminal.modes_left_on() == []

@@ -91,6 +91,8 @@ def seed_opencode(home: str, address: str) -> None:
         "provider": {"scripted": {**scripted, "options": options, "models": models}},
     }
     write_json(f"{home}/.config/opencode/opencode.json", settings)
+    # The list of all providers' models, which takes it eight seconds of a processor at every start.
+    write_json(f"{home}/.cache/opencode/models.json", {})
     # Without its own package it would ask a registry for it at every start, for 20 seconds of a processor.
     folder, package = f"{home}/.config/opencode", {"dependencies": {"@opencode-ai/plugin": "1.18.33"}}
     os.makedirs(f"{folder}/node_modules")

@@ -44,9 +44,11 @@ def find_waiting(parent: int) -> list[int]:
 
 def prepare() -> int:
     """The program that waits from now on."""
-    before = find_waiting(os.getpid())
+    before = {*find_waiting(os.getpid())}
     prepare_spare()
-    (waiting,) = set(find_waiting(os.getpid())) - set(before)
+    # A program has no words for a moment after it was begun.
+    wait_until(lambda: not before.issuperset(find_waiting(os.getpid())), "a program waits")
+    (waiting,) = {*find_waiting(os.getpid())} - before
     return waiting
 
 
