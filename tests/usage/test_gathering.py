@@ -8,20 +8,13 @@ import pytest
 
 from agent_relay.system.disk.folders import Folders
 from agent_relay.usage.gather import Wanted, gather_metrics
-
-
-def _row(key: str, output: int, **more: str) -> str:
-    message = {"id": key, "model": "m", "usage": {"input_tokens": 1, "output_tokens": output}}
-    row = {"sessionId": "s1", "message": message, "type": "assistant", "timestamp": "2026-11-20T10:00:00Z"}
-    return json.dumps(row | more, separators=(",", ":")) + "\n"
+from tests.usage.records import answer, write
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     """A user's home with one answer in one file, and a repository `work` in it."""
-    path = tmp_path / ".claude/projects/a/s1.jsonl"
-    path.parent.mkdir(parents=True)
-    path.write_text(_row("m1", 5))
+    write(tmp_path / ".claude/projects/a/s1.jsonl", answer("m1", 5))
     (tmp_path / "work").mkdir()
     return tmp_path
 
@@ -65,7 +58,7 @@ def test_a_link_that_leads_into_the_repository_later_is_seen(home: Path) -> None
     link = home / "link"
     (home / "elsewhere").mkdir()
     link.symlink_to(home / "elsewhere")
-    (home / ".claude/projects/a/s3.jsonl").write_text(_row("m3", 7, sessionId="s3", cwd=f"{link}"))
+    write(home / ".claude/projects/a/s3.jsonl", answer("m3", 7, sessionId="s3", cwd=f"{link}"))
     assert _list_cwds(home) == []
     link.unlink()
     link.symlink_to(home / "work")

@@ -7,56 +7,39 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.domain.documents.adapter import Transcript
 from agent_relay.transcripts.lenient_json import LINE_BYTES
 from agent_relay.transcripts.usage_readers import USAGE_READERS, UsageReader
 from agent_relay.transcripts.usage_records import AnswerUsage, ReaderState, UsageRecord
-from agent_relay.usage.native_usage import UsageRead, read_usage
 from agent_relay.usage.record_files import BLOCK_BYTES, read_part
+from tests.usage.records import answer, count, read, write
 
-LINES = Transcript(reader="claude-jsonl", folder="{home}/p", pattern="*.jsonl", usage=("{home}/p/*.jsonl",))
 FILES = 9
 
 
-def _fill(home: Path, *, end: str = "") -> None:
+def _fill(home: Path, *, end: bytes = b"") -> None:
     """Nine files of more than a block that end in `end`, and outputs of 1 to 9 tokens twice."""
     for number in range(1, FILES + 1):
-        lines = []
-        for part, text in enumerate(("x" * 3 * BLOCK_BYTES, "")):
-            message = {
-                "id": f"m{number}.{part}", "model": "m", "content": [{"text": text}],
-                "usage": {"output_tokens": number},
-            }  # fmt: skip
-            row = {"sessionId": f"s{number}", "message": message, "type": "assistant"}
-            lines.append(json.dumps(row | {"timestamp": "2026-11-20T10:00:00Z"}, separators=(",", ":")))
-        path = home / f"p/{number}.jsonl"
-        path.parent.mkdir(exist_ok=True)
-        path.write_text("\n".join(lines) + end)
+        lines = [
+            answer(f"m{number}.{part}", number, text=text, sessionId=f"s{number}").rstrip()
+            for part, text in enumerate(("x" * 3 * BLOCK_BYTES, ""))
+        ]
+        write(home / f"p/{number}.jsonl", b"\n".join(lines), end)
 
 
-def _read(home: Path, name: str) -> UsageRead:
-    return read_usage({"one": LINES}, f"{home}/{name}.db", home=str(home), environ={})
-
-
-def _sum_output(read: UsageRead) -> int:
-    return sum(used.output for native in read.natives for used in native.used)
-
-
-@pytest.mark.parametrize("end", ["", "\n"])
+@pytest.mark.parametrize("end", [b"", b"\n"])
 def test_lines_longer_than_a_block_are_read_and_so_is_a_last_one_without_its_end(
-    tmp_path: Path, end: str
+    tmp_path: Path, end: bytes
 ) -> None:
     """What the index keeps is what a second look goes on from."""
     _fill(tmp_path, end=end)
-    first = _read(tmp_path, "index")
-    assert _sum_output(first) == 90
-    assert _read(tmp_path, "index").natives == first.natives
-    with (tmp_path / "p/1.jsonl").open("a") as file:
-        last = (tmp_path / "p/2.jsonl").read_text().splitlines()[1].replace("m2.1", "new")
-        file.write(("" if end else "\n") + last + "\n")
-    again = _read(tmp_path, "index")
-    assert _sum_output(again) == 92
-    assert again.natives == _read(tmp_path, "anew").natives
+    first = read(tmp_path, index="index")
+    assert count(first) == 90
+    assert read(tmp_path, index="index").natives == first.natives
+    with (tmp_path / "p/1.jsonl").open("ab") as file:
+        file.write((b"" if end else b"\n") + answer("new", 2, sessionId="s2"))
+    again = read(tmp_path, index="index")
+    assert count(again) == 92
+    assert again.natives == read(tmp_path, index="anew").natives
 
 
 @pytest.mark.parametrize("size", [LINE_BYTES, 3 * LINE_BYTES])
@@ -76,11 +59,11 @@ def test_a_file_that_loses_bytes_while_it_is_read_is_read_as_far_as_it_goes(tmp_
     path = str(tmp_path / "lost")
     Path(path).write_text("lost\n" * 100_000)
 
-    def read(block: bytes, _memory: ReaderState) -> Iterator[UsageRecord]:
+    def tell(block: bytes, _memory: ReaderState) -> Iterator[UsageRecord]:
         os.truncate(path, 0)
         yield AnswerUsage("lost", 1, "s", output=len(block))
 
-    part = read_part(UsageReader(read), path, 0, b"", ReaderState())
+    part = read_part(UsageReader(tell), path, 0, b"", ReaderState())
     whole = BLOCK_BYTES - BLOCK_BYTES % 5
     assert part is not None
     assert [mark.output for mark in part.marks if isinstance(mark, AnswerUsage)] == [whole]
@@ -93,10 +76,10 @@ def test_a_file_that_cannot_be_read_is_told_of_once(tmp_path: Path) -> None:
     (tmp_path / "p/5.jsonl").unlink()
     os.mkfifo(tmp_path / "p/5.jsonl")
     (tmp_path / "p/6.jsonl").chmod(0)
-    read = _read(tmp_path, "index")
+    found = read(tmp_path, index="index")
     unreadable = [] if os.geteuid() == 0 else [f"{tmp_path}/p/6.jsonl"]
-    assert [problem.split(" cannot")[0] for problem in read.problems] == unreadable
-    outputs = sorted({used.output for native in read.natives for used in native.used})
+    assert [problem.split(" cannot")[0] for problem in found.problems] == unreadable
+    outputs = sorted({used.output for native in found.natives for used in native.used})
     assert outputs == [one for one in range(1, 10) if one != 5 and (one != 6 or not unreadable)]
 
 

@@ -3,8 +3,6 @@
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 
-import pytest
-
 from agent_relay.domain.limits import Budget, Mark
 from agent_relay.transcripts.usage_records import AnswerUsage
 from agent_relay.usage._dedupe import Native
@@ -115,9 +113,9 @@ def test_a_days_budget_says_which_day_and_a_session_nobody_tells_of_used_nothing
     assert (two.period, two.until, two.mark) == ("", "", Mark.OPEN)
 
 
-@pytest.mark.parametrize(
-    ("budget", "mark", "text"),
-    [
+def test_what_could_not_be_read_keeps_a_budget_from_counting_as_open() -> None:
+    """It is at least what was counted, and of another agent it does not matter."""
+    rows: list[tuple[Budget, Mark, str]] = [
         (
             Budget("session", tokens=1000),
             Mark.UNCOUNTED,
@@ -141,23 +139,18 @@ def test_a_days_budget_says_which_day_and_a_session_nobody_tells_of_used_nothing
                 "so your budget of $9.00 a day for bob cannot be kept for them; b!"
             ),
         ),
-    ],
-)
-def test_what_could_not_be_read_keeps_a_budget_from_counting_as_open(
-    budget: Budget, mark: Mark, text: str
-) -> None:
-    """It is at least what was counted, and of another agent it does not matter."""
-    (found,) = count_spending([budget], WORK, NATIVES, _rates, DAY, gaps={"bob": "b!"})
-    assert (found.mark, found.text) == (mark, text)
+    ]
+    counted = count_spending([row[0] for row in rows], WORK, NATIVES, _rates, DAY, gaps={"bob": "b!"})
+    assert [(row[0], found.mark, found.text) for row, found in zip(rows, counted, strict=True)] == rows
 
 
 BEGUN = to_ms(NOW) - 7_200_000
 """When the session's leg began; the day began at midnight."""
 
 
-@pytest.mark.parametrize(
-    ("budget", "damages", "gap"),
-    [
+def test_lines_that_cannot_be_read_are_told_where_they_may_count() -> None:
+    """Not in a file last written before that, and not another agent's."""
+    rows = [
         (Budget("session", tokens=1000), [Damage("ann", 1, BEGUN)], "1 line of ann's records cannot be read"),
         (Budget("session", tokens=1000), [Damage("ann", 1, BEGUN - 1), Damage("bob", 5, BEGUN)], ""),
         (Budget("session", "bob", 1000), [Damage("ann", 1, BEGUN)], ""),
@@ -168,29 +161,22 @@ BEGUN = to_ms(NOW) - 7_200_000
             "3 lines of ann's records and 1,200 lines of bob's records cannot be read",
         ),
         (Budget("day", "ann", 1000), [Damage("bob", 5, BEGUN)], ""),
-    ],
-)
-def test_lines_that_cannot_be_read_are_told_where_they_may_count(
-    budget: Budget, damages: list[Damage], gap: str
-) -> None:
-    """Not in a file last written before that, and not another agent's."""
-    (found,) = count_spending([budget], WORK, NATIVES, _rates, DAY, damages=damages)
-    assert found.mark is (Mark.UNCOUNTED if gap else Mark.OPEN)
-    assert found.text.endswith(f" can be counted: {gap}" if gap else " is used")
+    ]
+    for budget, damages, gap in rows:
+        (found,) = count_spending([budget], WORK, NATIVES, _rates, DAY, damages=damages)
+        end = f" can be counted: {gap}" if gap else " is used"
+        assert (found.mark, found.text[-len(end) :]) == (Mark.UNCOUNTED if gap else Mark.OPEN, end)
 
 
 def test_a_session_that_went_on_from_its_agents_own_has_all_its_history_looked_at() -> None:
     """What an adopted leg's records hold from before counts, and so does what cannot be read of it."""
     legs = [LegWork("b", "ann", BEGUN, BEGUN, ["n1"]), LegWork("a", "ann", 0, BEGUN, ["n1"])]
     work = SessionWork("S", "/r", legs, [], [])
-    (found,) = count_spending(
-        [Budget("session", tokens=10_000)], work, NATIVES, _rates, DAY, damages=[Damage("ann", 1, 5)]
-    )
-    assert found.mark is Mark.UNCOUNTED
-    (found,) = count_spending(
-        [Budget("session", tokens=10_000)], None, NATIVES, _rates, DAY, damages=[Damage("ann", 1, 5)]
-    )
-    assert found.mark is Mark.OPEN
+    for known, mark in ((work, Mark.UNCOUNTED), (None, Mark.OPEN)):
+        (found,) = count_spending(
+            [Budget("session", tokens=10_000)], known, NATIVES, _rates, DAY, damages=[Damage("ann", 1, 5)]
+        )
+        assert found.mark is mark
 
 
 def test_what_could_not_be_read_at_all_is_told_before_lines_that_could_not() -> None:

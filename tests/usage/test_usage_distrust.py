@@ -7,67 +7,42 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.domain.documents.adapter import Transcript
 from agent_relay.usage.index import open_index
-from agent_relay.usage.native_usage import UsageRead, read_usage
 from agent_relay.usage.record_files import look_at
 from tests.support.legs import wait_until
+from tests.usage.records import TABLES, answer, count, read, write
 
-LINES = Transcript(
-    reader="claude-jsonl", folder="{home}/p", pattern="*/*.jsonl", usage=("{home}/p/**/*.jsonl",)
-)
-TABLES = Transcript(reader="opencode-db", folder="{home}/o", pattern="opencode*.db")
 LONG_AGO_NS = 10**18
 A_PAGE = 4096
 SWAPPED = """DELETE FROM files WHERE CAST(path AS TEXT) LIKE '%s2.jsonl';
 UPDATE files SET path = CAST(replace(CAST(path AS TEXT), 's1', 's2') AS BLOB)"""
 
 
-def _answer(key: str, output: int) -> bytes:
-    message = {"id": key, "model": "m", "usage": {"output_tokens": output}}
-    row = {"sessionId": "s1", "message": message, "type": "assistant", "timestamp": "2026-11-20T10:00:00Z"}
-    return json.dumps(row, separators=(",", ":")).encode() + b"\n"
-
-
-def _read(home: Path, spec: Transcript = LINES) -> UsageRead:
-    return read_usage({"one": spec}, f"{home}/cache/usage.db", home=str(home), environ={})
-
-
-def _count(read: UsageRead) -> int:
-    return sum(used.output for native in read.natives for used in native.used)
-
-
-def _write(path: Path, *data: bytes) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(b"".join(data))
-    return path
-
-
 def test_contents_exchanged_behind_the_same_size_and_date_are_seen(tmp_path: Path) -> None:
     """Whoever restores or mirrors files sets their dates back: only the inode's own moment tells."""
-    path = _write(tmp_path / "p/a/s1.jsonl", _answer("m1", 5))
+    path = write(tmp_path / "p/a/s1.jsonl", answer("m1", 5))
     os.utime(path, ns=(LONG_AGO_NS, LONG_AGO_NS))
-    assert _count(_read(tmp_path)) == 5
+    assert count(read(tmp_path)) == 5
     with path.open("r+b") as file:
-        file.write(_answer("m1", 9))
+        file.write(answer("m1", 9))
     os.utime(path, ns=(LONG_AGO_NS, LONG_AGO_NS))
-    assert _count(_read(tmp_path)) == 9
+    assert count(read(tmp_path)) == 9
 
 
 @pytest.mark.parametrize("moment", [2**63 + 10**18, -(2**62)], ids=["2381", "1823"])
 def test_a_file_dated_beyond_an_integer_is_read_as_any_other(tmp_path: Path, moment: int) -> None:
     """A broken clock dates files anyhow; the figures of all others must not be lost to it."""
-    path = _write(tmp_path / "p/a/s1.jsonl", _answer("m1", 5))
+    path = write(tmp_path / "p/a/s1.jsonl", answer("m1", 5))
     os.utime(path, ns=(moment, moment))
-    assert [_count(_read(tmp_path)) for _ in range(2)] == [5, 5]
+    assert [count(read(tmp_path)) for _ in range(2)] == [5, 5]
 
 
 def test_a_name_that_is_not_text_is_a_name(tmp_path: Path) -> None:
     """File names are bytes, and one stray one would end every command that counts."""
-    folder = _write(tmp_path / "p/a/s1.jsonl", _answer("m1", 5)).parent
-    Path(os.fsdecode(os.fsencode(folder) + b"/\xff.jsonl")).write_bytes(_answer("m2", 7))
-    first, second = _read(tmp_path), _read(tmp_path)
-    assert (_count(first), _count(second), second.new_bytes) == (12, 12, 0)
+    folder = write(tmp_path / "p/a/s1.jsonl", answer("m1", 5)).parent
+    Path(os.fsdecode(os.fsencode(folder) + b"/\xff.jsonl")).write_bytes(answer("m2", 7))
+    first, second = read(tmp_path), read(tmp_path)
+    assert (count(first), count(second), second.new_bytes) == (12, 12, 0)
 
 
 @pytest.mark.parametrize(
@@ -91,29 +66,29 @@ def test_an_index_that_says_something_else_than_was_written_is_not_believed(
     tmp_path: Path, harm: str
 ) -> None:
     """Fewer tokens than were used look like any other figure: damage has to be noticed, not shown."""
-    path = _write(tmp_path / "p/a/s1.jsonl", _answer("m1", 5))
-    assert _count(_read(tmp_path)) == 5
+    path = write(tmp_path / "p/a/s1.jsonl", answer("m1", 5))
+    assert count(read(tmp_path)) == 5
     with path.open("ab") as file:
-        file.write(_answer("m2", 7))
-    _write(tmp_path / "p/a/s2.jsonl", _answer("m3", 11))
-    assert _count(_read(tmp_path)) == 23
+        file.write(answer("m2", 7))
+    write(tmp_path / "p/a/s2.jsonl", answer("m3", 11))
+    assert count(read(tmp_path)) == 23
     database = sqlite3.connect(tmp_path / "cache/usage.db")
     database.executescript(harm)
     database.close()
-    assert [_count(_read(tmp_path)) for _ in range(2)] == [23, 23]
+    assert [count(read(tmp_path)) for _ in range(2)] == [23, 23]
 
 
 def test_an_index_with_any_page_of_it_overwritten_never_changes_a_figure(tmp_path: Path) -> None:
     """A torn disk may keep the structure and lose the contents; a page of blobs has nothing else in it."""
-    _write(tmp_path / "p/a/s1.jsonl", *(_answer(f"m{number}", 1) for number in range(150)))
-    assert _count(_read(tmp_path)) == 150
+    write(tmp_path / "p/a/s1.jsonl", *(answer(f"m{number}", 1) for number in range(150)))
+    assert count(read(tmp_path)) == 150
     index = tmp_path / "cache/usage.db"
     whole = index.read_bytes()
     found = set()
     for page in range(len(whole) // A_PAGE):
         for junk in (b"\x00", b"\x01", b"\xc0"):
             index.write_bytes(whole[: page * A_PAGE] + junk * A_PAGE + whole[(page + 1) * A_PAGE :])
-            found.add(_count(_read(tmp_path)))
+            found.add(count(read(tmp_path)))
     assert found == {150}
 
 
@@ -133,24 +108,24 @@ def test_rows_changed_within_a_tick_of_the_clock_are_seen(tmp_path: Path) -> Non
     database.execute("INSERT INTO message VALUES('a', 's', ?)", (said,))
     database.commit()
     found = look_at(str(path))
-    assert _count(_read(tmp_path, TABLES)) == 5
+    assert count(read(tmp_path, one=TABLES)) == 5
     with open_index(f"{tmp_path}/cache/usage.db") as index:
         entry = index.get(str(path), "one opencode-db")
     assert found is not None
     assert entry is not None
     assert (entry.found.size, entry.found.changed) == (found.size, ())
     wait_until(
-        lambda: _read(tmp_path, TABLES).new_bytes == 0, "a database that has settled is not read again"
+        lambda: read(tmp_path, one=TABLES).new_bytes == 0, "a database that has settled is not read again"
     )
     database.close()
 
 
 def test_reports_of_an_earlier_version_are_removed(tmp_path: Path) -> None:
     """Nobody reads them any more, and they grew to many megabytes; what else stands there is left."""
-    report = _write(tmp_path / "cache/reports/0a.json", b"{}")
-    other = _write(tmp_path / "cache/reports/notes.txt", b"mine")
-    _read(tmp_path)
+    report = write(tmp_path / "cache/reports/0a.json", b"{}")
+    other = write(tmp_path / "cache/reports/notes.txt", b"mine")
+    read(tmp_path)
     assert (report.exists(), other.exists()) == (False, True)
     other.unlink()
-    _read(tmp_path)
+    read(tmp_path)
     assert not report.parent.exists()
