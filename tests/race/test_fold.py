@@ -76,12 +76,8 @@ def test_what_a_runner_used_is_kept_whenever_it_is_counted() -> None:
     assert (race.get_runner(1).turns, race.get_runner(1).tokens) == (2, 4711)
     view = build_race_view(race, BEGAN)["runners"]
     assert isinstance(view, list)
-    assert (view[0]["tokens"], view[0]["cost"], view[1]["tokens"], view[1]["turns"]) == (
-        4711,
-        "$0.12",
-        None,
-        None,
-    )
+    told = [(one["tokens"], one["cost"], one["turns"]) for one in view]
+    assert (told[0][:2], told[1][0], told[1][2]) == ((4711, "$0.12"), None, None)
     assert race.get_runner(1).state is RunnerState.RUNNING
 
 
@@ -100,21 +96,19 @@ def test_a_verdict_an_application_and_a_refusal_are_kept() -> None:
     assert tell(*over, RaceCleaning()).state is RaceState.CLEANING
 
 
-@pytest.mark.parametrize(
-    "bodies",
-    [
+def test_a_line_that_cannot_follow_is_refused() -> None:
+    """Going on from a journal that somebody else wrote would remove or apply the wrong thing."""
+    histories: list[list[RaceBody]] = [
         [RaceCleaning()],
         [*begin("ann", "bob"), begin("ann", "bob")[0]],
         [*begin("ann", "bob"), RaceApplying(1)],
         [*begin("ann", "bob"), RunnerPlaced(1, "ba5e")],
         [*begin("ann", "bob"), *place(1), RunnerStarting(3)],
         [*begin("ann", "bob"), *place(1), RunnerStarting(0)],
-    ],
-)
-def test_a_line_that_cannot_follow_is_refused(bodies: list[RaceBody]) -> None:
-    """Going on from a journal that somebody else wrote would remove or apply the wrong thing."""
-    with pytest.raises(UntrustedDataError):
-        fold_race(number_events(*bodies))
+    ]
+    for bodies in histories:
+        with pytest.raises(UntrustedDataError):
+            fold_race(number_events(*bodies))
 
 
 def test_a_line_of_a_newer_version_is_carried() -> None:
@@ -137,25 +131,12 @@ def test_every_line_survives_the_journal() -> None:
         assert parse_race_event(json.loads(json.dumps(render_event(event)))) == event
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        {},
-        {"v": 2, "n": 1, "at": "2026-11-21T18:20:00+00:00", "event": "race.stopped", "data": {}},
-        {"v": 1, "n": 1, "at": "2026-11-21T18:20:00+00:00", "event": "race.applying", "data": {}},
-        {
-            "v": 1,
-            "n": 1,
-            "at": "2026-11-21T18:20:00+00:00",
-            "event": "race.applying",
-            "data": {"runner": "1"},
-        },
-    ],
-)
-def test_a_line_that_is_no_event_is_refused(line: dict[str, object]) -> None:
+def test_a_line_that_is_no_event_is_refused() -> None:
     """Half a line must not become half a race."""
-    with pytest.raises(UntrustedDataError):
-        parse_race_event(line)
+    line = {"v": 1, "n": 1, "at": "2026-11-21T18:20:00+00:00", "event": "race.applying", "data": {}}
+    for odd in ({}, line | {"v": 2, "event": "race.stopped"}, line, line | {"data": {"runner": "1"}}):
+        with pytest.raises(UntrustedDataError):
+            parse_race_event(odd)
 
 
 def test_an_event_knows_its_number_and_moment() -> None:

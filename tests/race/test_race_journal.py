@@ -77,29 +77,26 @@ def test_a_race_has_one_owner(tmp_path: Path) -> None:
     RaceJournal(journal.folder).close()
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
+def test_a_journal_that_cannot_be_trusted_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    """Going on from it could remove or apply the wrong thing."""
+    damages = [
         b"{not json\n",
         b"[1]\n",
         b"[" * 100_000 + b"\n",
         b'{"v":1,"n":7,"at":"2026-11-21T18:20:00Z","event":"race.stopped","data":{}}\n',
         b'{"v":1,"n":2,"at":"2026-11-21T18:20:00Z","event":"race.applied","data":{"runner":1,"files":1}}\n',
         b'{"v":9,"n":2,"at":"2026-11-21T18:20:00Z","event":"race.stopped","data":{}}\n',
-    ],
-)
-def test_a_journal_that_cannot_be_trusted_is_refused_and_left_as_it_is(tmp_path: Path, damage: bytes) -> None:
-    """Going on from it could remove or apply the wrong thing."""
+    ]
     journal = create_race(folders_in(tmp_path), begun(), at=BEGAN)
     journal.close()
     path = Path(journal.folder, "journal.jsonl")
-    path.write_bytes(path.read_bytes() + damage)
-    before = path.read_bytes()
-    with pytest.raises(UntrustedDataError):
-        read_race(journal.folder)
-    with pytest.raises(UntrustedDataError):
-        RaceJournal(journal.folder)
-    assert path.read_bytes() == before
+    whole = path.read_bytes()
+    for damage in damages:
+        path.write_bytes(whole + damage)
+        for look in (read_race, RaceJournal):
+            with pytest.raises(UntrustedDataError):
+                look(journal.folder)
+        assert path.read_bytes() == whole + damage
 
 
 def test_an_event_that_cannot_follow_is_never_written(tmp_path: Path) -> None:

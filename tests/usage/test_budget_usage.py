@@ -92,19 +92,14 @@ def test_an_agent_without_records_we_can_read_is_said_to_be_one(session: Session
     )
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        '{"not": "an event"}\n',
-        '{"v":1,"n":1,"at":"2026-11-20T10:00:00+00:00","gen":1,"type":"leg.ready","leg":"L1"}\n',
-    ],
-)
-def test_a_damaged_journal_is_an_error_that_names_it(session: Session, line: str) -> None:
+def test_a_damaged_journal_is_an_error_that_names_it(session: Session) -> None:
     """Nothing else may come out: whoever counts tells it, and counts again."""
     journal = f"{session.root}/.agent-relay/sessions/S/journal.jsonl"
-    Path(journal).write_text(line)
-    with pytest.raises(RelayError, match="journal"):
-        count(session)
+    misfit = '{"v":1,"n":1,"at":"2026-11-20T10:00:00+00:00","gen":1,"type":"leg.ready","leg":"L1"}'
+    for line in ('{"not": "an event"}', misfit):
+        Path(journal).write_text(f"{line}\n")
+        with pytest.raises(RelayError, match="journal"):
+            count(session)
 
 
 DAMAGED = ANSWER[:60] + '"}\n'

@@ -1,4 +1,4 @@
-"""Sums by session, leg, agent, model and day."""
+"""Sums by session, leg, agent, model and day; answers priced together are of one owner, row and quarter."""
 
 from decimal import Decimal
 
@@ -272,17 +272,15 @@ def test_turns_end_with_the_next_prompt_and_fail_by_errors_and_limits() -> None:
     ]
 
 
-@pytest.mark.parametrize(("begin", "expected"), [("ours", 1), ("own", 1), ("other", 0)])
-def test_a_chain_is_all_that_went_on_in_one_another(begin: str, expected: int) -> None:
+def test_a_chain_is_all_that_went_on_in_one_another() -> None:
     """Ours by a native session both worked on, the agents' own by forks, in both directions."""
     work = SessionWork("S", "/w", [LegWork("a", "one", 0, 1, ["n2"])], [], [])
     parent, fork = Native("one", "n1"), Native("one", "n2", parent="n1")
     later, other = Native("one", "n3", parent="n2"), Native("two", "n9")
-    natives = [later, fork, parent, other]
-    begins = {"ours": ([work], []), "own": ([], [parent]), "other": ([], [other])}[begin]
-    works, found = find_lineage([work], natives, *begins)
-    assert len(works) == expected
-    assert found == ([later, fork, parent] if expected else [other])
+    natives, chain = [later, fork, parent, other], ([work], [later, fork, parent])
+    assert find_lineage([work], natives, [work], []) == chain
+    assert find_lineage([work], natives, [], [parent]) == chain
+    assert find_lineage([work], natives, [], [other]) == ([], [other])
 
 
 def test_of_one_agent_only_what_was_handed_to_it_counts() -> None:
@@ -305,3 +303,58 @@ def test_what_relay_asked_for_is_in_the_rows_and_told_apart(by: Grouping) -> Non
     assert total.relay_tokens == 36
     assert total.bill.tokens - before.bill.tokens == 36
     assert [row.relay_tokens for row in rows if row.relay_tokens] == [36]
+
+
+def test_a_turn_that_goes_on_after_midnight_is_work_of_both_days() -> None:
+    """Ten minutes of the first day and twenty of the second; nobody worked longer than there was time."""
+    night = Native("one", "n", "/w")
+    night.prompts = [PromptSent("p", DAY - 600_000, "n"), PromptSent("q", 2 * DAY - HOUR, "n")]
+    night.used = [
+        AnswerUsage("u1", DAY - 300_000, "n", "m", input=1),
+        AnswerUsage("u2", DAY + 1_200_000, "n", "m", input=1),
+        AnswerUsage("u3", 12 * DAY, "n", "m", input=1),
+    ]
+    rows, total = sum_rows([], [night], _ask("day"))
+    assert [(row.key, row.turns, row.active_ms, row.wall_ms) for row in rows] == [
+        ("day 0", 1, 600_000, 600_000),
+        # The second one's turn would have been longer than a week: nobody can say how long it was.
+        ("day 1", 1, 1_200_000 + 10 * DAY + HOUR, DAY - HOUR),
+        ("day 12", 0, None, 0),
+    ]
+    assert total.active_ms == 1_800_000 + 10 * DAY + HOUR
+    rows, _ = sum_rows([], [night], _ask("session"))
+    assert [row.active_ms for row in rows] == [total.active_ms]
+
+
+def test_what_lies_between_two_legs_is_in_neithers_sum() -> None:
+    """A user goes on by hand between two legs, in one quarter of an hour with them or in one of its own.
+
+    10 and 40 of the legs; 20 of the user's own.
+    """
+    for minute in (60_000, 20 * 60_000):
+        legs = [
+            LegWork("a", "one", HOUR, HOUR + minute, ["n1"]),
+            LegWork("b", "one", HOUR + 4 * minute, HOUR + 5 * minute, ["n1"]),
+        ]
+        native = Native("one", "n1", "/w")
+        native.used = [
+            AnswerUsage("u1", HOUR, "n1", "m", input=10),
+            AnswerUsage("u2", HOUR + 3 * minute, "n1", "m", input=20),
+            AnswerUsage("u3", HOUR + 4 * minute, "n1", "m", input=40),
+        ]
+        work = SessionWork("S", "/w", legs, [], [])
+        rows, _ = sum_rows([work], [native], _ask("session"))
+        assert {row.key: (row.bill.tokens, row.bill.answers) for row in rows} == {
+            "S": (50, 2),
+            "one:n1": (20, 1),
+        }
+        (ours,), _ = sum_rows([work], [native], _ask("session", is_ours_only=True))
+        assert (ours.bill.tokens, ours.bill.answers) == (50, 2)
+
+
+def test_what_nothing_dates_is_of_no_day_not_of_the_first_there_was() -> None:
+    """A machine whose clock starts in 1970 writes such times, too."""
+    native = Native("one", "n1", "/w")
+    native.used = [AnswerUsage("u1", 0, "n1", "m", input=10), AnswerUsage("u2", 300_000, "n1", "m", input=20)]
+    rows, _ = sum_rows([], [native], _ask("day"))
+    assert {row.key: row.bill.tokens for row in rows} == {"unknown": 10, "day 0": 20}
