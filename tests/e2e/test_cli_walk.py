@@ -61,6 +61,7 @@ WRONG = (
     (("daemon", "nonsense"), 2, " daemon: unknown command 'nonsense'"),
     (("replay",), 2, " replay: missing argument 'recording'"),
     (("replay", "/nonexistent", "--agent", "demo"), 2, "the recording /nonexistent cannot be read"),
+    (("demo", "--nope"), 2, " demo: unknown option '--nope'"),
     (("agent", "demo", "--nope"), 2, " agent demo: unknown option '--nope'"),
     (
         ("agent", "demo", "fix", "it"),

@@ -3,8 +3,14 @@
 import os
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import dataclass
+from datetime import datetime
 
+from agent_relay.domain.events.session import Body
+from agent_relay.store.project import make_session_folder
+from agent_relay.store.session_index import write_entry
+from agent_relay.store.session_journals import SessionJournal
 from tests.house import tree
 from tests.support import preloaded
 from tests.support.handoffs import git
@@ -41,6 +47,27 @@ class World:
             "LANG": "C.UTF-8",
             "TZ": "UTC",
         }
+
+    def configure(self, text: str) -> None:
+        """The user's configuration is `text`."""
+        os.makedirs(f"{self.home}/config", mode=0o700, exist_ok=True)
+        with open(f"{self.home}/config/config.toml", "w", encoding="utf-8") as stream:
+            stream.write(text)
+
+    def plant(self, session: str, *lines: tuple[datetime, Body]) -> str:
+        """The path of the journal of a session of the user's here, which holds these lines."""
+        write_entry(f"{self.home}/state/sessions", session, root=self.cwd, cwd=self.cwd)
+        path = f"{make_session_folder(self.cwd, session)}/journal.jsonl"
+        with closing(SessionJournal(path)) as journal:
+            for at, body in lines:
+                journal.append(body, at=at, generation=1, durable=False)
+        return path
+
+    def spoil_ledger(self) -> str:
+        """The user's ledger is a link to itself, there and not to be read; what is said of that."""
+        os.makedirs(f"{self.home}/state", mode=0o700)
+        os.symlink("ledger.json", f"{self.home}/state/ledger.json")
+        return f"cannot read {self.home}/state/ledger.json: Too many levels of symbolic links"
 
     def run(self, *words: str) -> Done:
         """The command's end; standard input is empty, no terminal is there."""

@@ -6,6 +6,8 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import pexpect
 import pexpect.fdpexpect
@@ -77,16 +79,10 @@ class Terminals:
     def __init__(self, world: World) -> None:
         self.world = world
         self.opened: list[Spawned | pexpect.spawn[str]] = []
-        os.makedirs(f"{world.home}/config", mode=0o700)
-        self.configure('order = ["demo", "understudy"]\n')
+        world.configure('order = ["demo", "understudy"]\n')
         for name, scenes in PLAYS.items():
             with open(f"{world.home}/{name}.json", "w", encoding="utf-8") as stream:
                 json.dump({"scenes": scenes}, stream)
-
-    def configure(self, text: str) -> None:
-        """The user's configuration is `text`."""
-        with open(f"{self.world.home}/config/config.toml", "w", encoding="utf-8") as stream:
-            stream.write(text)
 
     def environ(self) -> dict[str, str]:
         """What the commands and, through them, the agents see."""
@@ -105,16 +101,18 @@ class Terminals:
         self.opened.append(child)
         return child
 
-    def spawn(self, *words: str) -> "pexpect.spawn[str]":
-        """A terminal on which Python runs with `words`."""
+    def spawn(
+        self, *words: str, cols: int = COLS, more: Mapping[str, str] = MappingProxyType({})
+    ) -> "pexpect.spawn[str]":
+        """A terminal on which Python runs with `words`; `more` are variables."""
         child = pexpect.spawn(
             sys.executable,
             list(words),
             cwd=self.world.cwd,
-            env=self.environ() | measured(),
+            env=self.environ() | measured() | more,
             encoding="utf-8",
             timeout=LIMIT_S,
-            dimensions=(ROWS, COLS),
+            dimensions=(ROWS, cols),
         )
         child.delaybeforesend = None
         self.opened.append(child)
@@ -134,3 +132,12 @@ class Terminals:
         for child in self.opened:
             child.close(force=True)
         self.world.run("daemon", "stop")
+
+
+def press(child: "Spawned | pexpect.spawn[str]", key: str, seen: object) -> None:
+    """Press `key` until it counts: one that comes right after the resting screen does is not meant for it."""
+    for _ in range(30):
+        child.send(key)
+        if child.expect([seen, pexpect.TIMEOUT], timeout=3) == 0:
+            return
+    raise AssertionError(f"{key} was not answered with {seen}")

@@ -3,7 +3,6 @@
 import json
 import os
 from collections.abc import Mapping
-from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -12,9 +11,6 @@ from agent_relay.domain.events import work
 from agent_relay.domain.events.session import LegStarting, SessionCreated, SessionEnded
 from agent_relay.domain.limits import Rest
 from agent_relay.store.ledger import update_ledger
-from agent_relay.store.project import make_session_folder
-from agent_relay.store.session_index import write_entry
-from agent_relay.store.session_journals import SessionJournal
 from agent_relay.store.usage_windows import update_windows
 from tests.faces.cli_run import World
 from tests.support.shells import ShellPerson, shell_world
@@ -35,13 +31,9 @@ def rest(world: World, *rests: tuple[str, str, datetime | None]) -> None:
 
 def note(world: World, session: str, *noted: work.BudgetNoted, has_ended: bool = False) -> None:
     """A session of the demo agent whose journal has these lines on budgets."""
-    folder = make_session_folder(world.cwd, session)
     created = SessionCreated(session, world.cwd, world.cwd, ("demo",), "mow the lawn")
     end = (SessionEnded("the agent was left"),) if has_ended else ()
-    with closing(SessionJournal(f"{folder}/journal.jsonl")) as journal:
-        for body in (created, LegStarting("L1", "demo", 1), *noted, *end):
-            journal.append(body, at=NOW, generation=1, durable=False)
-    write_entry(f"{world.home}/state/sessions", session, root=world.cwd, cwd=world.cwd)
+    world.plant(session, *((NOW, body) for body in (created, LegStarting("L1", "demo", 1), *noted, *end)))
 
 
 def read_row(world: World) -> Mapping[str, object]:
@@ -132,36 +124,26 @@ def test_agents_and_status_tell_it_in_short(seen: World) -> None:
     assert len(json.loads(seen.run("status", "--json").out)["windows"]) == 2
 
 
-@pytest.fixture
-def unread(world: World) -> World:
-    """A user whose ledger is a link to itself: there, and not to be read."""
-    os.makedirs(f"{world.home}/state", mode=0o700)
-    os.symlink("ledger.json", f"{world.home}/state/ledger.json")
-    return world
-
-
-def _tell(unread: World) -> str:
-    return f"cannot read {unread.home}/state/ledger.json: Too many levels of symbolic links"
-
-
-def test_agents_says_all_but_who_rests(unread: World) -> None:
-    """Whoever plans with the table would ask an agent that rests."""
-    done = unread.run("agents", "--all")
+def test_a_ledger_that_cannot_be_read_is_told_and_not_taken_for_an_empty_one(world: World) -> None:
+    """Whoever plans with it would ask an agent that rests: people and programs read the error's own words."""
+    why = world.spoil_ledger()
+    for words in ("limits", "limits clear ann", "status"):
+        done = world.run(*words.split())
+        assert (words, done.status) == (words, 1)
+        assert why in done.err
+        assert "rest" not in done.out.lower()
+    done = world.run("agents", "--all")
     assert done.status == 1
-    assert _tell(unread) in done.err
+    assert why in done.err
     cells = [line.split() for line in done.out.splitlines() if line.split()[1:2] == ["demo"]]
     assert [row[-3] for row in cells] == ["unknown"]
-    listed = unread.run("agents", "--json")
+    listed = world.run("agents", "--json")
     assert listed.status == 1
     assert {row["resting"] for row in json.loads(listed.out)["agents"]} == {None}
-
-
-def test_watch_says_that_it_is_unknown(unread: World) -> None:
-    """For people and for programs, in the words of the error."""
-    assert f"who rests is unknown: {_tell(unread)}" in unread.run("watch", "--no-follow").out
-    told = [json.loads(line) for line in unread.run("watch", "--no-follow", "--json").out.splitlines()]
+    assert f"who rests is unknown: {why}" in world.run("watch", "--no-follow").out
+    told = [json.loads(line) for line in world.run("watch", "--no-follow", "--json").out.splitlines()]
     (rests,) = [one for one in told if one["type"] == "resting"]
-    assert (rests["agents"], rests["unknown"]) == ([], _tell(unread))
+    assert (rests["agents"], rests["unknown"]) == ([], why)
 
 
 @pytest.mark.size("every")

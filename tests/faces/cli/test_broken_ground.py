@@ -15,7 +15,6 @@ import pytest
 from agent_relay.agents.adapter_folders import find_example_folder
 from agent_relay.faces.cli.commands import COMMANDS
 from agent_relay.faces.cli.dispatch import run
-from agent_relay.faces.render.output import plain
 from agent_relay.store.session_index import write_entry
 from tests.faces.cli_run import World
 from tests.house import tree
@@ -164,9 +163,3 @@ def test_half_a_surrogate_pair_in_what_others_wrote_is_no_mistake_of_ours(
             capsys.readouterr()
             assert {words for words, status in statuses.items() if status not in {0, 1, 2, 65}} == set()
     assert find_crashes(world) == []
-
-
-def test_half_a_surrogate_pair_is_shown_as_what_it_is() -> None:
-    """Only bytes of names have another form."""
-    assert plain(f"a{HALF}b") == r"a\ud800b"
-    assert plain(os.fsdecode(b"caf\xe9")) == r"caf\xe9"

@@ -15,11 +15,15 @@ def home(tmp_path: os.PathLike[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENT_RELAY_HOME", f"{tmp_path}/home")
 
 
-def test_the_help_fits_a_terminal_of_80_columns() -> None:
-    """A line broken in the middle of a word is hard to read and looks careless."""
+def test_the_help_fits_a_terminal_of_80_columns_and_names_every_command(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A line broken in the middle of a word looks careless; a command nobody can find does not exist."""
     lines = render_help().splitlines()
     assert [line for line in lines if len(line) > 79] == []
     assert all(any(line.startswith(f"  {name}") for line in lines) for name in COMMANDS)
+    assert (run(["--help"]), run([])) == (0, 0)
+    assert capsys.readouterr().out == 2 * render_help()
 
 
 def test_help_is_about_the_command_that_is_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,23 +29,14 @@ def test_an_agents_words_become_the_wish_the_daemon_hears() -> None:
 
 
 def test_a_word_that_is_no_option_is_the_task() -> None:
-    """Agents take their first prompt that way, and so does whoever types relay's name before theirs."""
-    for words in (
-        ["fix it"],
-        ["--task", "fix it"],
-        ["--task=fix it"],
-        ["--new", "fix it"],
-        ["fix it", "--new"],
-    ):
-        assert parse_open_words(words)["task"] == "fix it"
+    """Agents take their first prompt that way, and so does whoever types relay's name before theirs.
 
-
-def test_what_stands_after_the_dashes_is_the_agents_own() -> None:
-    """A prompt of the agent's own command line must not become relay's task."""
-    assert parse_open_words(["fix it", "--", "review", "--model", "x"]) == {
-        "task": "fix it",
-        "args": ["review", "--model", "x"],
-    }
+    What stands after the dashes is the agent's own: a prompt there must not become relay's task.
+    """
+    for words in ("fix", "--task fix", "--task=fix", "--new fix", "fix --new"):
+        assert parse_open_words(words.split())["task"] == "fix"
+    told = {"task": "fix it", "args": ["review", "--model", "x"]}
+    assert parse_open_words(["fix it", "--", "review", "--model", "x"]) == told
 
 
 def test_words_that_cannot_be_meant_are_refused() -> None:
@@ -101,16 +92,19 @@ def test_a_command_that_ends_at_once_has_said_everything(world: World) -> None:
 
 
 def test_names_are_shown_harmlessly() -> None:
-    """A file name can hold anything; a terminal obeys anything."""
-    assert plain("naïve → ok") == "naïve → ok"
-    assert plain("a\nb\x1b[2J\x07") == r"a\nb\x1b[2J\x07"
-    assert plain(os.fsdecode(b"caf\xe9")) == r"caf\xe9"
+    """A file name can hold anything; a terminal obeys anything.
 
-
-def test_blanks_of_other_kinds_are_blanks() -> None:
-    """Agents show no-break ones before their prompts, and `watch` shows their screens."""
-    assert plain("»\xa0fix\u202fit\u2003now") == "» fix it now"
-    assert plain("\u3000中\x07") == "  中\\x07"
+    Blanks of other kinds, which agents show before their prompts, are blanks; half a pair is what it is.
+    """
+    names = {
+        "naïve → ok": "naïve → ok",
+        "a\nb\x1b[2J\x07": r"a\nb\x1b[2J\x07",
+        os.fsdecode(b"caf\xe9"): r"caf\xe9",
+        "a\ud800b": r"a\ud800b",
+        "»\xa0fix\u202fit\u2003now": "» fix it now",
+        "\u3000中\x07": "  中\\x07",
+    }
+    assert {name: plain(name) for name in names} == names
 
 
 def test_columns_are_as_wide_as_their_cells() -> None:
@@ -119,35 +113,22 @@ def test_columns_are_as_wide_as_their_cells() -> None:
     assert render_table(("a", "b"), [("漢字", "1"), ("x", "2")]) == "a     b\n漢字  1\nx     2\n"
 
 
-def test_a_plain_log_shows_rows_without_control_sequences() -> None:
-    """The demo's record in a build log must be readable, however the bytes were cut."""
+def test_a_plain_log_shows_rows_without_control_sequences_and_once() -> None:
+    """The demo's record in a build log must be readable, however the bytes were cut.
 
-    class _Lines(list[str]):
-        def write(self, text: str) -> int:
-            self.append(text)
-            return len(text)
-
-        def flush(self) -> None:
-            """Nothing is held."""
-
-    for cut in (1, 7, 1000):
-        lines = _Lines()
-        log = PlainLog(lines)  # type: ignore[arg-type]  # what is used of a stream
-        text = "> old\r\x1b[J\x1b[31m! limit\x1b[0m\r\n\x1b]0;title\x07* said\r\n\r\n* said\r\n"
-        for start in range(0, len(text), cut):
-            log.write(text[start : start + cut])
-        assert lines == ["  | ! limit\n", "  | * said\n"]
-
-
-def test_a_plain_log_shows_rows_that_are_painted_in_place_once() -> None:
-    """Below the bar an agent's screen is painted row by row, and again where one of them changed."""
-    for cut in (1, 5, 1000):
-        out = io.StringIO()
-        log = PlainLog(out)
-        text = "first\r\n\x1b[2;1Hsecond\x1b[9;1Hbar\x1b[1;1Hfirst\x1b[2;1Hsecond\x1b[9;1Hother bar\x1b[3;1H"
-        for start in range(0, len(text), cut):
-            log.write(text[start : start + cut])
-        assert out.getvalue() == "  | first\n  | second\n  | bar\n  | other bar\n"
+    Below the bar an agent's screen is painted row by row, and again where one of them changed.
+    """
+    in_place = "first\r\n\x1b[2;1Hsecond\x1b[9;1Hbar\x1b[1;1Hfirst\x1b[2;1Hsecond\x1b[9;1Hother bar\x1b[3;1H"
+    for text, rows in (
+        ("> old\r\x1b[J\x1b[31m! limit\x1b[0m\r\n\x1b]0;title\x07* said\r\n\r\n* said\r\n", "! limit,* said"),
+        (in_place, "first,second,bar,other bar"),
+    ):
+        for cut in (1, 5, 7, 1000):
+            out = io.StringIO()
+            log = PlainLog(out)
+            for start in range(0, len(text), cut):
+                log.write(text[start : start + cut])
+            assert out.getvalue() == "".join(f"  | {row}\n" for row in rows.split(","))
 
 
 @pytest.mark.size("test")

@@ -68,12 +68,9 @@ def test_agents_tools_that_are_not_installed_are_told_by_whether_somebody_asked(
     os.mkdir(lacks)
     with open(f"{lacks}/sitecustomize.py", "w", encoding="utf-8") as file:
         file.write("import sys; sys.modules['mcp'] = None")
-    folder = f"{world.home}/config"
-    os.makedirs(folder, mode=0o700, exist_ok=True)
     told = {}
     for setting in ("", "agent_tools = true\n", "agent_tools = false\n"):
-        with open(f"{folder}/config.toml", "w", encoding="utf-8") as file:
-            file.write(setting)
+        world.configure(setting)
         done = world.run_with(
             {**variables(world), "PYTHONPATH": f"{lacks}:{tree.CHECKOUT}"}, "doctor", "--json"
         )
@@ -221,21 +218,15 @@ def on_a_disk(world: World, place: str, options: str) -> dict[str, dict[str, str
     return {one["what"]: one for one in findings if one["level"] != "ok"}
 
 
-@pytest.mark.parametrize(
-    ("options", "why", "remedy"),
-    [
+def test_a_tree_nothing_can_be_written_to_is_a_problem(world: World) -> None:
+    """It was "ok: will get a private .agent-relay folder"; only the disk itself can say."""
+    for options, why, remedy in (
         ("ro,mode=0700", "Read-only file system", "That disk is read-only."),
         ("size=64k,mode=0700", "No space left on device", "Free some space on that disk."),
-    ],
-    ids=["read-only", "full"],
-)
-def test_a_tree_nothing_can_be_written_to_is_a_problem(
-    world: World, options: str, why: str, remedy: str
-) -> None:
-    """It was "ok: will get a private .agent-relay folder"; only the disk itself can say."""
-    found = on_a_disk(world, world.cwd, options)
-    what = f"cannot write {world.cwd}/.agent-relay: {why}"
-    assert found[what] == {"level": "problem", "what": what, "remedy": remedy}
+    ):
+        what = f"cannot write {world.cwd}/.agent-relay: {why}"
+        told = {"level": "problem", "what": what, "remedy": remedy}
+        assert on_a_disk(world, world.cwd, options)[what] == told
 
 
 def test_a_home_nothing_can_be_written_to_is_a_problem(world: World) -> None:

@@ -10,9 +10,6 @@ from agent_relay.domain.events import session as words
 from agent_relay.domain.events import work
 from agent_relay.domain.names import build_ulid
 from agent_relay.faces.cli.session.handoffs.drawing import Node, draw_tree
-from agent_relay.store.project import make_session_folder
-from agent_relay.store.session_index import write_entry
-from agent_relay.store.session_journals import SessionJournal
 from tests.faces.cli_run import World
 
 pytestmark = pytest.mark.size("test")
@@ -24,8 +21,6 @@ HANDOFF = build_ulid(1_795_000_000_001, b"0123456789")
 
 def _plant(world: World, *, said: str = "a door") -> str:
     """A session whose handoff waits for a verdict; its packet is gone."""
-    write_entry(f"{world.home}/state/sessions", SESSION, root=world.cwd, cwd=world.cwd)
-    journal = SessionJournal(f"{make_session_folder(world.cwd, SESSION)}/journal.jsonl")
     bodies = (
         words.SessionCreated(SESSION, world.cwd, world.cwd, ("demo",)),
         words.LegStarting("L1", "demo", 1),
@@ -44,10 +39,7 @@ def _plant(world: World, *, said: str = "a door") -> str:
         words.LegStarting("L2", "understudy", 2, handoff=HANDOFF, lane_why="it had no conversation here"),
         work.HandoffConfirmed(HANDOFF, "L2"),
     )
-    for seconds, body in enumerate(bodies):
-        journal.append(body, at=AT + timedelta(seconds=seconds), generation=1, durable=False)
-    journal.close()
-    return journal.path
+    return world.plant(SESSION, *((AT + timedelta(seconds=at), body) for at, body in enumerate(bodies)))
 
 
 def test_records_are_read_without_a_daemon(world: World) -> None:
@@ -109,9 +101,8 @@ def test_a_damaged_journal_hides_no_other_and_is_named_where_it_is_meant(world: 
     """One broken session must not cost the list of all."""
     path = _plant(world)
     other = build_ulid(1_795_000_000_002, b"0123456789")
-    write_entry(f"{world.home}/state/sessions", other, root=world.cwd, cwd=world.cwd)
-    broken = make_session_folder(world.cwd, other)
-    with open(f"{broken}/journal.jsonl", "w", encoding="utf-8") as file:
+    broken = world.plant(other)
+    with open(broken, "w", encoding="utf-8") as file:
         file.write(f'{{"no event": "{HANDOFF}"}}\n')
     assert len(json.loads(world.run("handoff", "list", "--json").out)["handoffs"]) == 1
     assert f"agent-relay doctor --put-aside {other}" in world.run("handoff", "history", other).err

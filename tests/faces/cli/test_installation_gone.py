@@ -8,7 +8,7 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from tests.faces.terminals import Terminals
+from tests.faces.terminals import Terminals, press
 from tests.house import tree
 from tests.support.installations import Installation
 from tests.support.relay_world import wait_until
@@ -36,16 +36,7 @@ def terminals(terminals: Terminals) -> Terminals:
 
 def attach(terminals: Terminals, installation: Installation) -> "pexpect.spawn[str]":
     """A terminal on the demo agent whose client has had time for all it needs."""
-    child = pexpect.spawn(
-        sys.executable,
-        installation.command("agent", "demo")[1:],
-        cwd=terminals.world.cwd,
-        env=terminals.environ() | installation.environ,
-        dimensions=(24, 300),
-        encoding="utf-8",
-        timeout=60,
-    )
-    terminals.opened.append(child)
+    child = terminals.spawn(*installation.command("agent", "demo")[1:], cols=300, more=installation.environ)
     child.expect_exact("ready | demo")
     wait_loaded(child.pid)
     return child
@@ -106,15 +97,6 @@ def test_the_end_of_an_agent_and_of_its_limit_are_told(
     assert child.signalstatus is None
     assert child.exitstatus == 3
     assert "Traceback" not in str(child.before)
-
-
-def press(child: "pexpect.spawn[bytes]", key: str, seen: object) -> None:
-    """Press `key` until it counts: one that comes right after the resting screen does is not meant for it."""
-    for _ in range(20):
-        child.send(key)
-        if child.expect([seen, pexpect.TIMEOUT], timeout=3) == 0:
-            return
-    raise AssertionError(f"{key} changed nothing")
 
 
 @pytest.mark.size("test")

@@ -90,9 +90,7 @@ def test_an_imported_session_is_shown_as_waiting_to_be_started(world: World) -> 
 
 def test_what_the_user_allows_is_kept_and_counted(world: World) -> None:
     """Their own configuration decides, on both ends."""
-    folder = Path(world.home) / "config"
-    folder.mkdir(mode=0o700)
-    (folder / "config.toml").write_text(f'[redaction]\nallow = ["{KEY}"]\n')
+    world.configure(f'[redaction]\nallow = ["{KEY}"]\n')
     bring(world)
     shown = world.run("packet", "show").out
     assert KEY in shown

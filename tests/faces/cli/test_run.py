@@ -2,11 +2,9 @@
 
 import json
 import os
-import pty
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
@@ -15,7 +13,6 @@ from agent_relay.domain.protocol.run_output import build_run_schema
 from agent_relay.domain.state import State
 from tests.support import preloaded
 from tests.support.handoffs import write_screenplays
-from tests.support.measured import measured
 from tests.support.preloaded import Command
 from tests.support.real_terminal import Terminal
 from tests.support.relay_world import RelayWorld, wait_until
@@ -30,7 +27,7 @@ from tests.support.runs import (
     start,
     wait_begun,
 )
-from tests.support.seats import seat
+from tests.support.seats import close_window, seat
 
 pytestmark = pytest.mark.size("every")
 
@@ -240,22 +237,10 @@ def test_ctrl_c_ends_the_agent_and_shows_its_last_words(world: RelayWorld) -> No
 
 def test_a_terminal_that_goes_away_ends_the_agent_too(world: RelayWorld) -> None:
     """A closed window must not leave an agent editing files that nobody watches."""
-    ours, theirs = pty.openpty()
-    command = ["setsid", "--ctty", sys.executable, "-m", "agent_relay", "run", "demo", "slow"]
-    process = subprocess.Popen(
-        command,
-        cwd=world.project,
-        env=world.environ | measured(),
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-    )
-    os.close(theirs)
-    shown = b""
-    while b"I begin" not in shown:
-        shown += os.read(ours, 4096)
-    os.close(ours)
-    process.wait(timeout=60)
+    with seat(world, "run", "demo", "slow") as person:
+        person.wait_for("I begin")
+        close_window(person)
+        person.wait_for_end()
     wait_until(lambda: find_agents(world) == [], "the agent is gone")
 
 

@@ -11,9 +11,6 @@ import pytest
 from agent_relay.domain.events.session import LegNamed, LegStarting, SessionCreated
 from agent_relay.domain.moments import render_age
 from agent_relay.domain.names import build_ulid
-from agent_relay.store.project import make_session_folder
-from agent_relay.store.session_index import write_entry
-from agent_relay.store.session_journals import SessionJournal
 from tests.faces.cli_run import World
 
 KEY = "sk-ant-api03-Zk3jd9sLq2mN8vB4xT6yPq1w"
@@ -125,16 +122,12 @@ def test_a_leg_of_our_own_is_not_listed(world: World) -> None:
     _plant_claude(world, "aaa", "paint it", at=1_780_000_001)
     _plant_claude(world, "bbb", "hang it", at=1_780_000_002)
     session = build_ulid(1_795_000_000_000, b"0123456789")
-    write_entry(f"{world.home}/state/sessions", session, root=world.cwd, cwd=world.cwd)
-    journal = SessionJournal(f"{make_session_folder(world.cwd, session)}/journal.jsonl")
-    for body in (
+    bodies = (
         SessionCreated(session, world.cwd, world.cwd, ("demo",)),
         LegStarting("L1", "demo", 1),
         LegNamed("L1", native_id="bbb"),
-    ):
-        journal.append(body, at=AT, generation=1, durable=False)
-    journal.close()
-    with open(journal.path, "ab") as file:
+    )
+    with open(world.plant(session, *((AT, body) for body in bodies)), "ab") as file:
         file.write(b'["native_id"]\n{"data": {"native_id": 7}}\n"native_id" {\n')
     assert [row["native_id"] for row in _list(world)] == ["aaa"]
 

@@ -1,23 +1,18 @@
 """What `status` says about a session in its last column: the one thing its user should know."""
 
-import pytest
-
 from agent_relay.faces.cli.session.status import list_columns
 
 NEAR = {"agent": "ann", "until": "", "text": "92% used"}
 STARTING = {"agent": "bob", "leg": "L2", "state": "starting"}
 REFUSED = {"agent": "ann", "text": "Invalid API key"}
-
 RAW = {"agent": "ann", "text": '{"error":{"code":400,"message":"API key not valid."}}'}
-
-
 EMPTY = {"context": None, "refused": None, "near": None, "offered": "", "why": "", "lacks": ""}
 VIEW = {"state": "busy", "agent": "ann", "since": "2026-11-21T18:20:00+00:00", "session": "S"}
 
 
-@pytest.mark.parametrize(
-    ("known", "about"),
-    [
+def test_the_last_column_tells_what_matters_most() -> None:
+    """A refused agent does nothing until its user acts; everything else can wait for a moment."""
+    rows: list[tuple[dict[str, object], str]] = [
         ({}, ""),
         ({"why": "all rest"}, "all rest"),
         ({"lacks": "no transcript"}, "its packet is incomplete: no transcript"),
@@ -46,12 +41,9 @@ VIEW = {"state": "busy", "agent": "ann", "since": "2026-11-21T18:20:00+00:00", "
         ),
         ({"state": "ended", "owed": "bob", "leg": ""}, "its packet waits: agent-relay bob --session S"),
         ({"refused": RAW}, "signed out, or its key refused: API key not valid."),
-    ],
-)
-def test_the_last_column_tells_what_matters_most(known: dict[str, object], about: str) -> None:
-    """A refused agent does nothing until its user acts; everything else can wait for a moment."""
-    nothing = EMPTY | {"task": "fix it", "title": "fix it"}
-    assert list_columns(nothing | VIEW | known)[-1] == about
+    ]
+    nothing = EMPTY | {"task": "fix it", "title": "fix it"} | VIEW
+    assert [(known, list_columns(nothing | known)[-1]) for known, _ in rows] == rows
 
 
 def test_a_session_is_shown_by_its_title() -> None:

@@ -5,7 +5,7 @@ import signal
 import pexpect
 import pytest
 
-from tests.faces.terminals import Spawned, Terminals
+from tests.faces.terminals import Spawned, Terminals, press
 from tests.house import tree
 
 pytestmark = pytest.mark.size("every")
@@ -18,10 +18,16 @@ def _end(child: Spawned) -> int | None:
     return status
 
 
-def _begin(terminals: Terminals) -> Spawned:
-    """A terminal whose agent was said hello to and has answered."""
-    child = terminals.open("agent", "demo")
+def _open(terminals: Terminals, *words: str) -> Spawned:
+    """A terminal whose agent waits for a prompt."""
+    child = terminals.open("agent", "demo", *words)
     child.expect_exact("ready | demo")
+    return child
+
+
+def _begin(terminals: Terminals) -> Spawned:
+    """The same, whose agent was said hello to and has answered."""
+    child = _open(terminals)
     child.send("hello\r")
     child.expect_exact("demo heard you")
     return child
@@ -52,7 +58,7 @@ def test_detach_leaves_the_agent_and_attach_brings_it_back(terminals: Terminals)
 
     A script reads relay's numbers, which mean the same whichever agent failed; a person is told its own.
     """
-    terminals.configure('order = ["demo", "understudy"]\nrelay_key = "ctrl-t"\n')
+    terminals.world.configure('order = ["demo", "understudy"]\nrelay_key = "ctrl-t"\n')
     child = _begin(terminals)
     child.send("\x14/detach\r")
     child.expect_exact("Detached; demo keeps working.")
@@ -84,8 +90,7 @@ def test_the_relay_prompt_answers_and_hands_over_to_the_next_of_the_order(termin
 
 def test_a_killed_daemon_costs_the_person_nothing(terminals: Terminals) -> None:
     """The agent runs on, the screen goes on, and the limit afterwards is still seen."""
-    child = terminals.open("agent", "demo")
-    child.expect_exact("ready | demo")
+    child = _open(terminals)
     status = json.loads(terminals.world.run("daemon", "status", "--json").out)
     os.kill(int(status["pid"]), signal.SIGKILL)
     child.send("hello\r")
@@ -99,35 +104,17 @@ def test_a_killed_daemon_costs_the_person_nothing(terminals: Terminals) -> None:
 @pytest.mark.size("test")
 def test_nobody_left_is_status_three_with_the_first_reset(terminals: Terminals) -> None:
     """Scripts retry at the reset; people go home."""
-    child = terminals.open("agent", "demo")
-    child.expect_exact("ready | demo")
+    child = _open(terminals)
     child.send("limit\r")
     child.expect_exact("understudy goes on")
     child.expect_exact("ready | understudy")
     child.send("limit\r")
     child.expect_exact("No agent is available (demo: rests until")
     child.expect_exact("Every agent rests. First reset: demo at")
-    _press(child, "l", "To return: agent-relay attach")
+    press(child, "l", "To return: agent-relay attach")
     assert _end(child) == 3
     limits = json.loads(terminals.world.run("limits", "--json").out)["limits"]
     assert {limit["agent"] for limit in limits} == {"demo", "understudy"}
-
-
-def _press(child: Spawned, key: str, answer: str) -> None:
-    """A key counts only when none was pressed for a moment: it could have been meant for the agent."""
-    for _ in range(30):
-        child.send(key)
-        if child.expect_exact([answer, pexpect.TIMEOUT], timeout=3) == 0:
-            return
-    raise AssertionError(f"{key} was not answered with {answer}")
-
-
-def test_no_launch_answers_without_starting_anybody(terminals: Terminals) -> None:
-    """`--json` is for programs: it prints where the session is and attaches nothing."""
-    done = terminals.world.run_with(terminals.environ(), "agent", "demo", "--json", "--new")
-    assert (done.status, "state" in json.loads(done.out)) == (0, True)
-    (session,) = terminals.read_status()
-    assert session["agent"] == "demo"
 
 
 def _start_without_relay(terminals: Terminals, task: str) -> "pexpect.spawn[str]":
