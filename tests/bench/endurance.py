@@ -11,7 +11,7 @@ from tests.bench.measure import MEGABYTE, Effort, write_recorded
 from tests.bench.programs import END, READY
 from tests.bench.session import COLS, ROWS, Session
 from tests.bench.wrappers import World, open_world
-from tests.support.peak import read_peak_mb
+from tests.support.peak import read_peak_mb, read_ticks
 
 _TICK = os.sysconf("SC_CLK_TCK")
 _QUIET_S = 0.5
@@ -125,16 +125,10 @@ def measure_idle(effort: Effort, *, span_s: float = 5.0) -> Idle:
         watcher = world.watch(folders)
         pids = [one.holder_pid for one in started]
         time.sleep(1.0)
-        before = sum(map(_read_ticks, [*pids, watcher]))
+        before = sum(map(read_ticks, [*pids, watcher]))
         time.sleep(span_s)
-        spent = sum(map(_read_ticks, [*pids, watcher])) - before
+        spent = sum(map(read_ticks, [*pids, watcher])) - before
         pss = [_read_field(f"/proc/{pid}/smaps_rollup", "Pss:") / 1024 for pid in pids]
         for one in started:
             os.kill(one.child_pid, signal.SIGKILL)
     return Idle(effort.legs, sum(pss) / len(pss), 100 * spent / _TICK / span_s)
-
-
-def _read_ticks(pid: int) -> int:
-    with open(f"/proc/{pid}/stat", "rb") as file:
-        fields = file.read().rpartition(b")")[2].split()
-    return int(fields[11]) + int(fields[12])

@@ -7,19 +7,13 @@ import time
 import pytest
 
 from tests.bench.shell_keys import KEYS, open_peer, open_shell, pick, prefer, preferred
-from tests.support.peak import read_peak_mb
+from tests.support.peak import read_peak_mb, read_ticks
 
 pytestmark = pytest.mark.size("bench")
 
 QUIET_LOAD = 0.5
 BAR_MS = 16.0
 IDLE_S = 5.0
-
-
-def _read_ticks(pid: int) -> int:
-    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
-        fields = file.read().rpartition(")")[2].split()
-    return int(fields[11]) + int(fields[12])
 
 
 def _tell(what: str, times: list[float]) -> None:
@@ -66,9 +60,9 @@ def test_an_idle_shell_paints_nothing_and_takes_no_processor_time() -> None:
     """A shell is left open for days."""
     with open_shell() as shell:
         shell.drain(2.0)
-        ticks = _read_ticks(shell.pid)
+        ticks = read_ticks(shell.pid)
         painted = shell.drain(IDLE_S)
-        spent = _read_ticks(shell.pid) - ticks
+        spent = read_ticks(shell.pid) - ticks
     sys.stdout.write(f"\nidle for {IDLE_S} s: {painted} bytes painted, {spent} ticks of processor time\n")
     assert painted == 0
     assert spent <= 1

@@ -11,6 +11,7 @@ import pytest
 
 from agent_relay.store.session_index import list_ended
 from tests.support.journals import write_session
+from tests.support.peak import read_ticks
 from tests.support.relay_world import RelayWorld, relay_world
 
 pytestmark = pytest.mark.size("bench")
@@ -41,10 +42,9 @@ def start(world: RelayWorld) -> tuple[float, float]:
     begin = time.monotonic()
     daemon = world.start_daemon()
     took = time.monotonic() - begin
-    with open(f"/proc/{daemon.pid}/stat", encoding="ascii", errors="replace") as file:
-        fields = file.read().rpartition(")")[2].split()
+    ticks = read_ticks(daemon.pid)
     world.kill_daemons()
-    return took, (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return took, ticks / os.sysconf("SC_CLK_TCK")
 
 
 @pytest.mark.timeout(900)

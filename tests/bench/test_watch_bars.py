@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from agent_relay.domain.state import State
+from tests.support.peak import read_ticks
 from tests.support.relay_world import CHECKOUT, RelayWorld, relay_world
 
 pytestmark = pytest.mark.size("bench")
@@ -29,9 +30,7 @@ FLOOD = os.path.join(CHECKOUT, "tests", "support", "flooder")
 
 def read_cpu_s(pid: int) -> float:
     """Processor seconds of the process so far, its threads included."""
-    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
-        fields = file.read().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return read_ticks(pid) / os.sysconf("SC_CLK_TCK")
 
 
 @contextlib.contextmanager

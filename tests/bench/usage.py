@@ -20,9 +20,7 @@ from dataclasses import dataclass
 
 from tests.bench.usage_logs import WRITERS, Totals
 from tests.bench.weighing import weigh
-
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
+from tests.support.relay_world import CHECKOUT as ROOT
 
 Command = tuple[list[str], Mapping[str, str], str]
 """Words, environment and working folder."""

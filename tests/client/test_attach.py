@@ -11,26 +11,18 @@ import pytest
 from tests.support.attached import DIGEST, ECHO, WAYS, Attach
 from tests.support.legs import Wire, hold, python, raw_python
 from tests.support.person import at_terminal, client
+from tests.support.relay_world import is_stopped
 
 pytestmark = pytest.mark.size("test")
-
-
-def is_stopped(pid: int) -> bool:
-    """Whether the process is stopped, as job control would find it."""
-    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-        return file.read().rpartition(")")[2].split()[0] == "T"
 
 
 @pytest.mark.parametrize("way", ["tty", "socket"])
 def test_keys_reach_the_agent_and_its_words_the_person(attach: Attach) -> None:
     """The whole point: the terminal is the agent's, whichever way its bytes travel."""
     person, _ = attach()
-    person.type(b"ab")
-    person.wait_for("<6162>")
-    person.type(b"\x03\x1a\x1c")
-    person.wait_for("<031a1c>")
-    person.type(b"\x1b")
-    person.wait_for("<1b>")
+    person.type(b"ab", shows="<6162>")
+    person.type(b"\x03\x1a\x1c", shows="<031a1c>")
+    person.type(b"\x1b", shows="<1b>")
     person.type(b"q")
     assert person.wait_for_end() == 0
     assert "bye" in person.text()
@@ -43,8 +35,7 @@ def test_a_paste_of_twenty_megabytes_arrives_whole(attach: Attach) -> None:
     data = b"\x1b[200~" + bytes(range(256)).replace(b"\x1b", b"") * 78431 + b"x" * 95 + b"\x1b[201~"
     assert len(data) == 20_000_012
     person, _ = attach(DIGEST.replace("LENGTH", "20_000_012"))
-    person.type(data)
-    person.wait_for(f"got {hashlib.sha256(data).hexdigest()}")
+    person.type(data, shows=f"got {hashlib.sha256(data).hexdigest()}")
 
 
 @WAYS
@@ -70,17 +61,14 @@ def test_attaching_again_shows_exactly_what_was_there(tmp_path: object, way: str
 def test_the_relay_key_opens_a_prompt_and_leaves_no_trace(attach: Attach) -> None:
     """Commands are given without leaving the agent, which must not notice."""
     person, _ = attach()
-    person.type(b"\x1d")
-    person.wait_for("relay")
+    person.type(b"\x1d", shows="relay")
     person.wait_for("/use AGENT")
-    person.type(b"/stazz\x7f\x7ftus\r")
-    person.wait_for("said /status")
+    person.type(b"/stazz\x7f\x7ftus\r", shows="said /status")
     person.wait_for("any key")
     assert " [31mharmless" in person.text()
     person.type(b"x")
     person.wait_until(lambda: person.text() == "ready", "the agent's screen alone")
-    person.type(b"z")
-    person.wait_for("ready <7a>")
+    person.type(b"z", shows="ready <7a>")
 
 
 @pytest.mark.size("every")
@@ -89,12 +77,10 @@ def test_the_relay_key_opens_a_prompt_and_leaves_no_trace(attach: Attach) -> Non
 def test_the_prompt_is_left_without_doing_anything(attach: Attach, leave: bytes) -> None:
     """A key pressed by mistake must cost nothing."""
     person, _ = attach()
-    person.type(b"\x1d")
-    person.wait_for("relay")
+    person.type(b"\x1d", shows="relay")
     person.type(leave)
     person.wait_until(lambda: "relay" not in person.text(), "the prompt's end")
-    person.type(b"z")
-    person.wait_for("ready <7a>")
+    person.type(b"z", shows="ready <7a>")
 
 
 @pytest.mark.parametrize(
@@ -104,8 +90,7 @@ def test_the_prompt_is_left_without_doing_anything(attach: Attach, leave: bytes)
 def test_the_relay_key_twice_reaches_the_agent(attach: Attach, modes: str, key: bytes, passed: str) -> None:
     """Ctrl-] may mean something to the agent, in the protocol it asked for."""
     person, _ = attach(f"say('{modes}')" + ECHO)
-    person.type(key)
-    person.wait_for(passed)
+    person.type(key, shows=passed)
 
 
 def test_what_is_typed_right_behind_the_relay_key_belongs_to_the_prompt(attach: Attach) -> None:
@@ -123,8 +108,7 @@ def test_what_is_typed_right_behind_the_relay_key_belongs_to_the_prompt(attach: 
 def test_an_agent_that_ends_behind_the_prompt_ends_the_prompt(attach: Attach) -> None:
     """Nothing waits unseen."""
     person, wire = attach()
-    person.type(b"\x1d")
-    person.wait_for("relay")
+    person.type(b"\x1d", shows="relay")
     wire.type(b"q")
     assert person.wait_for_end() == 0
     assert "outcome ended 3" in person.text()
@@ -168,8 +152,7 @@ def test_a_command_of_relays_is_whole_whoever_types_meanwhile(attach: Attach) ->
     """Keys between it and its return would make another command of it, and submit somebody's half line."""
     person, wire = attach()
     assert wire.ask("input", data="one", unless_typed=True, goes_on=True)["ok"]
-    person.type(b"two")
-    person.wait_for("6f6e65>")
+    person.type(b"two", shows="6f6e65>")
     assert wire.ask("input", data="\r")["ok"]
     person.wait_for("74776f>")
     text = "".join(person.text().split())
@@ -181,8 +164,7 @@ def test_keys_are_free_again_where_a_command_is_never_finished(attach: Attach) -
     person, wire = attach()
     assert wire.ask("input", data="one", goes_on=True)["ok"]
     wire.sock.close()
-    person.type(b"two")
-    person.wait_for("74776f>")
+    person.type(b"two", shows="74776f>")
 
 
 def test_the_half_typed_line_of_a_person_is_known(attach: Attach) -> None:
@@ -221,8 +203,7 @@ def test_a_stopped_client_gives_the_terminal_back_and_takes_it_again(attach: Att
     os.kill(person.pid, signal.SIGCONT)
     person.wait_for("ready")
     person.wait_until(person.emulator.alternate, "the agent's screen")
-    person.type(b"z")
-    person.wait_for("<7a>")
+    person.type(b"z", shows="<7a>")
 
 
 def test_piped_input_is_given_to_the_agent_and_ends_as_ctrl_d(tmp_path: object) -> None:

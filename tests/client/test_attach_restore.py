@@ -4,8 +4,9 @@ import os
 import shlex
 import shutil
 import signal
-import subprocess
 import termios
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -15,6 +16,10 @@ from tests.support.attached import WAYS, Attach
 from tests.support.legs import Held, Wire, hold, raw_python, wait_until
 from tests.support.person import Person, at_terminal, client
 from tests.support.sizes import sized
+from tests.support.tmux_pane import TmuxPane
+
+if TYPE_CHECKING:
+    from tests.support.real import World
 
 pytestmark = pytest.mark.size("test")
 
@@ -175,37 +180,6 @@ PANE = (
 )
 
 
-class Multiplexed:
-    """A pane of a tmux server of its own, in which `script` runs."""
-
-    def __init__(self, folder: str, script: str) -> None:
-        self._socket = f"{folder}/tmux"
-        self._tmux("-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", script)
-
-    def _tmux(self, *words: str) -> str:
-        environ = {**os.environ, "LC_ALL": "C.UTF-8"}
-        done = subprocess.run(
-            ["tmux", "-S", self._socket, *words], env=environ, capture_output=True, text=True, check=True
-        )
-        return done.stdout
-
-    def rows(self) -> list[str]:
-        """What the pane shows, without the empty rows at its end."""
-        return self._tmux("capture-pane", "-p").rstrip().split("\n")
-
-    def modes(self) -> str:
-        """What programs in the pane can have set."""
-        return self._tmux("display-message", "-p", PANE).strip()
-
-    def press(self, key: str) -> None:
-        """A key in the pane."""
-        self._tmux("send-keys", key)
-
-    def close(self) -> None:
-        """The server is gone."""
-        self._tmux("kill-server")
-
-
 @pytest.mark.skipif(TMUX is None, reason="tmux is not installed here")
 def test_leaving_moves_nothing_in_tmux_after_a_pager(tmp_path: object) -> None:
     """It keeps the cursor of the last program that took its screen: our words would be painted there."""
@@ -213,23 +187,22 @@ def test_leaving_moves_nothing_in_tmux_after_a_pager(tmp_path: object) -> None:
         before, after = f"{tmp_path}/before", f"{tmp_path}/after"
         pager = "printf '\\033[?1049h\\033[?1049l'"
         run = shlex.join(client(held.socket))
-        pane = Multiplexed(
-            str(tmp_path), f"{pager}; stty -a >{before}; read wait; {run}; stty -a >{after}; read wait"
-        )
-        try:
+        script = f"{pager}; stty -a >{before}; read wait; {run}; stty -a >{after}; read wait"
+        environ = {**os.environ, "LC_ALL": "C.UTF-8"}
+        world = SimpleNamespace(prefix=[], root=f"{tmp_path}", project=f"{tmp_path}", env=lambda: environ)
+        with TmuxPane(cast("World", world), ["sh", "-c", script], size=(24, 80)) as pane:
             wait_until(lambda: os.path.exists(before), "the pager's end")
-            modes = pane.modes()
+            modes = pane.read(PANE)
             pane.press("Enter")
-            wait_until(lambda: "three" in pane.rows(), "the agent's lines")
+            wait_until(lambda: "three" in pane.rows, "the agent's lines")
             pane.press("q")
             wait_until(lambda: os.path.exists(after), "the client's end")
-            wait_until(lambda: any("outcome" in row for row in pane.rows()), "its last words")
-            assert [row.removesuffix("outcome ended 0") for row in pane.rows()] == ["one", "two", "three"]
-            assert pane.modes() == modes
+            wait_until(lambda: "outcome" in pane.screen, "its last words")
+            shown = [row.removesuffix("outcome ended 0") for row in pane.screen.rstrip().split("\n")]
+            assert shown == ["one", "two", "three"]
+            assert pane.read(PANE) == modes
             with open(before, encoding="utf-8") as one, open(after, encoding="utf-8") as other:
                 assert one.read() == other.read()
-        finally:
-            pane.close()
 
 
 @WAYS

@@ -1,7 +1,6 @@
 import os
 import resource
 import select
-import signal
 import socket
 import subprocess
 import sys
@@ -20,18 +19,11 @@ from agent_relay.domain.errors import (
 )
 from agent_relay.domain.names import LEG_VARIABLE
 from agent_relay.system.disk.folders import Folders, ensure_private
-from agent_relay.system.processes import born, is_alive, wait_for_end
+from agent_relay.system.processes import born, is_alive
 from tests.support.legs import wait_until
-from tests.support.tiny_client import COMMAND, ROOT, read_lines, start
+from tests.support.tiny_client import COMMAND, ROOT, end_daemon, read_lines, start
 
 pytestmark = pytest.mark.size("test")
-
-
-def _kill(pid: int) -> None:
-    begun = born(pid)
-    assert begun is not None
-    os.kill(pid, signal.SIGKILL)
-    assert wait_for_end([(pid, begun)], limit_s=60)
 
 
 def test_ten_clients_at_once_share_one_daemon(folders: Folders) -> None:
@@ -74,7 +66,7 @@ def test_a_killed_daemon_is_replaced(folders: Folders) -> None:
     """Its socket's name is still there, and so are its lock files."""
     with start(folders) as connection:
         first = connection.pid
-        _kill(first)
+        end_daemon(folders)
         with pytest.raises(DaemonUnreachableError, match="went away"):
             connection.request("ping")
     assert os.path.exists(folders.daemon_socket)
@@ -123,20 +115,15 @@ def test_stopping_waits_for_the_end(folders: Folders) -> None:
     assert read_lines(f"{folders.state}/stopped") == [str(pid)]
 
 
-@pytest.mark.parametrize(
-    ("way", "kind", "sentence"),
-    [
+def test_a_daemon_that_cannot_start_says_why(folders: Folders, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not `connection refused` after half a minute."""
+    for way, kind, sentence in (
         ("refuses", NobodyAvailableError, "the tiny app refuses to start"),
         ("breaks", OurBugError, "the daemon ended because of an internal error"),
-    ],
-)
-def test_a_daemon_that_cannot_start_says_why(
-    folders: Folders, monkeypatch: pytest.MonkeyPatch, way: str, kind: type[Exception], sentence: str
-) -> None:
-    """Not `connection refused` after half a minute."""
-    monkeypatch.setenv("AGENT_RELAY_TINY", way)
-    with pytest.raises(kind, match=sentence):
-        start(folders)
+    ):
+        monkeypatch.setenv("AGENT_RELAY_TINY", way)
+        with pytest.raises(kind, match=sentence):
+            start(folders)
     monkeypatch.delenv("AGENT_RELAY_TINY")
     with start(folders) as connection:
         assert connection.request("ping")["ok"] is True

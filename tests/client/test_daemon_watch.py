@@ -14,8 +14,7 @@ from agent_relay.domain.errors import ConfigurationError
 from agent_relay.domain.protocol.wire import NOTICE_STOPPING, render_line
 from agent_relay.system.disk.folders import Folders, ensure_private
 from agent_relay.system.net.unix_sockets import listen
-from agent_relay.system.processes import born, wait_for_end
-from tests.support.tiny_client import COMMAND
+from tests.support.tiny_client import COMMAND, end_daemon
 
 pytestmark = pytest.mark.size("test")
 
@@ -48,15 +47,6 @@ class _Daemon:
         return Connection.open(self.folders)
 
 
-def _end(folders: Folders, number: int) -> None:
-    pid = find_daemon_pid(folders)
-    assert pid is not None
-    begun = born(pid)
-    assert begun is not None
-    os.kill(pid, number)
-    assert wait_for_end([(pid, begun)], limit_s=60)
-
-
 def _watch(daemon: _Daemon, ends: Iterator[int]) -> None:
     """Four rounds with daemons that end by the next of `ends` as soon as they are connected to."""
 
@@ -65,7 +55,7 @@ def _watch(daemon: _Daemon, ends: Iterator[int]) -> None:
         connection = connect()
         assert isinstance(connection, Connection)
         if number := next(ends, 0):
-            _end(daemon.folders, number)
+            end_daemon(daemon.folders, number)
         return connection
 
     def pause(seconds: float) -> None:
@@ -121,7 +111,7 @@ def test_a_daemon_stopped_before_it_is_looked_for_is_not_started_again(folders: 
     """A terminal that comes a moment later, when the socket is gone, knows as well that it was not killed."""
     daemon = _Daemon(folders)
     daemon.begin().close()
-    _end(folders, signal.SIGTERM)
+    end_daemon(folders, signal.SIGTERM)
     _watch(daemon, iter([signal.SIGKILL] * 4))
     assert daemon.asked == ["begin", "start", "find", "find", "find"]
     assert find_daemon_pid(folders) is None
@@ -131,9 +121,9 @@ def test_a_daemon_killed_before_it_is_looked_for_is_started_again(folders: Folde
     """That the one before it was stopped on purpose says nothing about its own end."""
     daemon = _Daemon(folders)
     daemon.begin().close()
-    _end(folders, signal.SIGTERM)
+    end_daemon(folders, signal.SIGTERM)
     daemon.begin().close()
-    _end(folders, signal.SIGKILL)
+    end_daemon(folders, signal.SIGKILL)
     _watch(daemon, iter([signal.SIGKILL] * 4))
     assert daemon.asked == ["begin", "begin", "start", "start", "start", "start"]
 
@@ -142,7 +132,7 @@ def test_the_daemon_after_a_stopped_one_is_watched_again(folders: Folders) -> No
     """`agent-relay daemon restart` must not end the watch: the new one may be killed like any other."""
     daemon = _Daemon(folders)
     daemon.begin().close()
-    _end(folders, signal.SIGTERM)
+    end_daemon(folders, signal.SIGTERM)
     asked = 0
 
     def begin() -> Connection:
@@ -151,14 +141,14 @@ def test_the_daemon_after_a_stopped_one_is_watched_again(folders: Folders) -> No
         if asked == 1:
             daemon.begin().close()
             connection = daemon.start()
-            _end(folders, signal.SIGTERM)
+            end_daemon(folders, signal.SIGTERM)
             daemon.begin().close()
             return connection
         raise _EnoughError
 
     def find() -> Connection:
         connection = daemon.find()
-        _end(folders, signal.SIGKILL)
+        end_daemon(folders, signal.SIGKILL)
         return connection
 
     with pytest.raises(_EnoughError):
@@ -174,14 +164,14 @@ def test_a_daemon_that_was_missed_for_long_is_replaced_as_soon_as_any_other(fold
         if daemon.pauses:
             raise _EnoughError
         connection = daemon.start()
-        _end(folders, signal.SIGTERM)
+        end_daemon(folders, signal.SIGTERM)
         return connection
 
     def find() -> Connection:
         if len(daemon.pauses) == 4:
             daemon.begin().close()
         connection = daemon.find()
-        _end(folders, signal.SIGKILL)
+        end_daemon(folders, signal.SIGKILL)
         return connection
 
     with pytest.raises(_EnoughError):

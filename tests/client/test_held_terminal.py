@@ -84,8 +84,7 @@ def test_a_handoff_asked_for_elsewhere_shows_the_bar_first(tmp_path: object, sec
     with at_switches(f"{tmp_path}/daemon", "tty", "", bar=BAR) as switches:
         switches.person.wait_for(BAR[0])
         switches.person.type(b"abc")
-        switches.answer("busy", leg="two")
-        switches.person.wait_for("I am bob")
+        switches.hand_on()
         wait_to_hear(switches.person, second, b"abc")
 
 
@@ -150,8 +149,7 @@ def test_escape_holds_the_switch_back_between_two_agents_and_ctrl_c_is_kept(
     switches.person.type(b"\x1b")
     switches.watch(BAR[0], lambda: "ada keeps the session" in switches.person.text(), "the answer")
     assert switches.held_back() == 1
-    switches.answer("busy", leg="two")
-    switches.person.wait_for("I am bob")
+    switches.hand_on()
     wait_to_hear(switches.person, second, b"a\x1b[B\x03c")
 
 
@@ -170,8 +168,7 @@ def test_escape_below_the_bar_of_an_agent_holds_the_switch_back(first: Wire, swi
 
 def test_the_line_about_a_killed_agent_stands_below_its_screen(first: Wire, switches: Switches) -> None:
     """It was painted over the row in which the agent had left the cursor."""
-    switches.person.type(b"x")
-    switches.person.wait_for("<78>")
+    switches.person.type(b"x", shows="<78>")
     switches.answer("ended", message="→ ada was ended by signal 9.")
     os.kill(int(str(first.ask("hello")["child"])), signal.SIGKILL)
     wait_for_end(switches, 137)
@@ -217,8 +214,7 @@ def test_ctrl_c_leaves_where_nothing_can_be_held_back(first: Wire, switches: Swi
     switches.refuse()
     end_under_bar(switches, first, b"typed")
     wait_between(switches)
-    switches.person.type(b"\x1b")
-    switches.person.wait_for("there is nothing to hold back (Ctrl-C leaves)")
+    switches.person.type(b"\x1b", shows="there is nothing to hold back (Ctrl-C leaves)")
     switches.person.type(b"\x03")
     wait_for_end(switches, 130)
     assert "5 typed characters were not delivered: typed" in switches.person.text()
@@ -243,6 +239,5 @@ def test_an_agent_that_cannot_be_attached_costs_no_key(
     switches.answer("starting", leg="none", bar=BAR)
     wait_between(switches)
     switches.person.type(b"def")
-    switches.answer("busy", leg="two")
-    switches.person.wait_for("I am bob")
+    switches.hand_on()
     wait_to_hear(switches.person, second, b"abcdef")

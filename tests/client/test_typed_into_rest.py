@@ -3,8 +3,7 @@
 import contextlib
 import re
 import termios
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -36,20 +35,6 @@ def _type_into_rest(switches: Switches, first: Wire, line: str, seen: str) -> st
     return typed
 
 
-def _press(switches: Switches, key: bytes, seen: Callable[[], bool]) -> None:
-    """Press `key` until it counts: one that comes right after another is not meant for the screen."""
-    again = 0.0
-
-    def look() -> bool:
-        nonlocal again
-        if not seen() and time.monotonic() >= again:
-            switches.person.type(key)
-            again = time.monotonic() + 3
-        return seen()
-
-    switches.person.wait_until(look, repr(key))
-
-
 def test_what_was_typed_while_the_resting_screen_came_is_shown_to_who_asks(
     first: Wire, switches: Switches
 ) -> None:
@@ -63,11 +48,11 @@ def test_what_was_typed_while_the_resting_screen_came_is_shown_to_who_asks(
     count = int(told[1])
     assert count > 20, "the half typed line, too"
     assert typed[:9] not in person.text()
-    _press(switches, b"k", lambda: "continues: " in person.text())
+    switches.person.press(b"k", lambda: "continues: " in person.text())
     shown = person.text().split("continues: ")[1].split()[0]
     assert (len(shown), shown) == (count, typed)
-    _press(switches, b"k", lambda: typed[:9] not in person.text())
-    _press(switches, b"l", lambda: "l leave" not in person.text())
+    switches.person.press(b"k", lambda: typed[:9] not in person.text())
+    switches.person.press(b"l", lambda: "l leave" not in person.text())
     person.wait_for("status 3")
     assert re.search(r"\d+ typed characters were not delivered\.", person.text())
     assert typed[21:30] not in person.text()
@@ -78,9 +63,8 @@ def test_what_was_typed_while_the_resting_screen_came_can_be_dropped(
 ) -> None:
     """A password is for no agent."""
     _type_into_rest(switches, first, "typed", "d discard it")
-    _press(switches, b"d", lambda: "d discard it" not in switches.person.text())
-    switches.answer("busy", leg="two")
-    switches.person.wait_for("I am bob")
+    switches.person.press(b"d", lambda: "d discard it" not in switches.person.text())
+    switches.hand_on()
     switches.person.type(b"!")
     wait_to_hear(switches.person, second, b"!")
 
@@ -115,8 +99,7 @@ def test_keys_between_the_agents_screen_and_the_resting_screen_are_not_echoed(
         assert "pass" not in person.text()
     person.wait_for("l leave")
     assert "pass" not in person.text()
-    switches.answer("busy", leg="two")
-    person.wait_for("I am bob")
+    switches.hand_on()
     person.type(b"!")
     wait_to_hear(switches.person, second, b"pass\rword!" if is_kept else b"!")
 
@@ -131,9 +114,8 @@ def test_keys_that_edit_the_line_do_so_in_what_is_kept_of_it(
         # There is nobody to suspend, and the keys before it must not be dropped.
         person.type(b"\x1afours\x7f")
     person.wait_for("8 typed characters are kept")
-    _press(switches, b"k", lambda: "continues: two four" in person.text())
-    switches.answer("busy", leg="two")
-    person.wait_for("I am bob")
+    switches.person.press(b"k", lambda: "continues: two four" in person.text())
+    switches.hand_on()
     wait_to_hear(switches.person, second, b"one\x15two three\x17fours\x7f")
 
 
@@ -145,6 +127,6 @@ def test_nothing_typed_where_no_input_line_is_shown_is_kept(first: Wire, switche
         person.type(b"7")
         person.look(0.1)
     assert "kept" not in person.text()
-    _press(switches, b"l", lambda: "l leave" not in person.text())
+    switches.person.press(b"l", lambda: "l leave" not in person.text())
     person.wait_for("status 3")
     assert "delivered" not in person.text()

@@ -1,12 +1,12 @@
 """A switch of agents as the person at the terminal sees and types through it, holder, client and daemon."""
 
-import json
 import time
 from collections.abc import Iterator
 
 import pytest
 
 from tests.support.asked import list_asked
+from tests.support.handoffs import write_screenplays
 from tests.support.person import Person
 from tests.support.relay_world import RelayWorld
 from tests.support.seats import find_session, seat, seated_world
@@ -25,8 +25,7 @@ def read_lowest(person: Person) -> str:
 
 def test_the_bar_stands_from_the_limit_until_the_successor_works(world: RelayWorld) -> None:
     """The screen said nothing at the moment at which everything stops."""
-    with seat(world, "agent", "demo") as person:
-        person.wait_for("ready | demo")
+    with seat(world, "agent", "demo", shows="ready | demo") as person:
         person.type(b"limit\r")
         person.wait_until(lambda: "demo → understudy" in read_lowest(person), "the bar")
         said: list[str] = []
@@ -53,12 +52,10 @@ def test_the_bar_stands_from_the_limit_until_the_successor_works(world: RelayWor
 @pytest.mark.size("test")
 def test_what_is_typed_in_a_switch_follows_the_packet_once_and_in_order(world: RelayWorld) -> None:
     """A return on a stray line sent it ahead of all that the successor was to know."""
-    with seat(world, "agent", "demo") as person:
-        person.wait_for("ready | demo")
+    with seat(world, "agent", "demo", shows="ready | demo") as person:
         person.type(b"limit\r")
         person.wait_until(lambda: "demo → understudy" in read_lowest(person), "the bar")
-        person.type(b"and be quick\r")
-        person.wait_for("understudy goes on")
+        person.type(b"and be quick\r", shows="understudy goes on")
         person.wait_for("understudy heard you")
         first, second = list_asked(world, "understudy")
         assert first.count("<handoff-context>") == 1
@@ -69,15 +66,12 @@ def test_what_is_typed_in_a_switch_follows_the_packet_once_and_in_order(world: R
 
 def test_what_was_half_typed_at_the_limit_stands_in_the_successors_line(world: RelayWorld) -> None:
     """It was lost with the agent in whose line it stood; nobody sent it, so nobody sends it now."""
-    with seat(world, "agent", "demo") as person:
-        person.wait_for("ready | demo")
+    with seat(world, "agent", "demo", shows="ready | demo") as person:
         person.type(b"limit\r")
-        person.type(b"then look at th")
-        person.wait_for("understudy goes on")
+        person.type(b"then look at th", shows="understudy goes on")
         person.wait_for("> then look at th")
         assert len(list_asked(world, "understudy")) == 1
-        person.type(b"e tests\r")
-        person.wait_for("understudy heard you")
+        person.type(b"e tests\r", shows="understudy heard you")
         assert list_asked(world, "understudy")[1:] == ["then look at the tests"]
 
 
@@ -87,17 +81,14 @@ def test_a_question_of_the_successor_is_not_answered_by_keys_of_the_switch(world
         "when": "handoff-context",
         "do": [{"say": "understudy goes on"}, {"ask": "Run it?"}, {"say": "it was run"}],
     }
-    with open(f"{world.folder}/plays/understudy.json", "w", encoding="utf-8") as stream:
-        json.dump({"scenes": [scene, {"again": True, "do": [{"say": "understudy heard you"}]}]}, stream)
-    with seat(world, "agent", "demo") as person:
-        person.wait_for("ready | demo")
+    heard = {"again": True, "do": [{"say": "understudy heard you"}]}
+    write_screenplays(f"{world.folder}/plays", understudy=[scene, heard])
+    with seat(world, "agent", "demo", shows="ready | demo") as person:
         person.type(b"limit\r")
         person.wait_until(lambda: "demo → understudy" in read_lowest(person), "the bar")
         # Arrows mean nothing to it, and are typed one by one.
-        person.type(b"\x1b[D" * 100 + b"yes\r")
-        person.wait_for("Run it?")
+        person.type(b"\x1b[D" * 100 + b"yes\r", shows="Run it?")
         person.wait_until(lambda: "needs an answer" in read_lowest(person), "what the keys wait for")
-        person.type(b"n")
-        person.wait_for("understudy heard you")
+        person.type(b"n", shows="understudy heard you")
         assert "it was run" not in person.text()
         assert list_asked(world, "understudy")[1:] == ["yes"]

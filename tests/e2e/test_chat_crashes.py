@@ -14,6 +14,8 @@ from tests.support.runs import find_agents, find_sessions, wait_begun
 from tests.support.sizes import sized
 
 FIRST = {**SLOW, "when": "in the user's words"}
+AGREED = "It is fine.\n\nAGREED\n"
+SAID = f"## demo\n\nI begin.\nI end.\n\n## understudy\n\n{AGREED}\n## demo\n\n{AGREED}"
 POINTS = ("after turn.ended", "after SpawnLeg")
 
 
@@ -38,13 +40,7 @@ def test_a_chat_whose_daemon_is_killed_between_two_turns_goes_on(point: str) -> 
         wait_until(lambda: is_stopped(world.daemons[-1].pid), f"the daemon froze {point}", limit_s=60)
         world.kill_daemons()
         out, err = process.communicate(timeout=180)
-        assert (process.returncode, out.decode()) == (
-            0,
-            (
-                "## demo\n\nI begin.\nI end.\n\n## understudy\n\nIt is fine.\n\nAGREED\n\n"
-                "## demo\n\nIt is fine.\n\nAGREED\n"
-            ),
-        ), err.decode()
+        assert (process.returncode, out.decode()) == (0, SAID), err.decode()
         assert read_messages(world, session) == [
             ("demo", "I begin.\n\nI end."),
             ("understudy", "It is fine.\n\nAGREED"),

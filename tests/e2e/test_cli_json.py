@@ -15,11 +15,9 @@ from tests.support.seats import find_session, run, seat, seated_world
 def world() -> Iterator[RelayWorld]:
     """A user whose first agent hit its limit and whose second one goes on."""
     with seated_world() as found:
-        with seat(found, "agent", "demo") as person:
-            person.wait_for("ready | demo")
+        with seat(found, "agent", "demo", shows="ready | demo") as person:
             session = find_session(found)
-            person.type(b"please limit\r")
-            person.wait_for("understudy goes on")
+            person.type(b"please limit\r", shows="understudy goes on")
             found.wait_for(session, lambda now: len(now.done) == 1, "one handoff was made")
             found.wait_for(session, lambda now: now.state is State.READY, "the successor is ready")
             person.type(b"\x1d/detach\r")

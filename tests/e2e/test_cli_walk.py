@@ -123,8 +123,6 @@ def test_each_exit_code_is_what_it_says() -> None:
     """Scripts branch on them."""
     with seated_world() as world:
         assert run(world, "daemon", "status") == Done(69, "No daemon is running.\n", "")
-        assert run(world, "status").status == 0
-        assert run(world, "nonsense").status == 2
         assert run(world, "agent", "demo", "--json").status == 0
         session = find_session(world)
         world.wait_for(session, lambda found: found.state is State.READY, "the agent is ready")
@@ -140,9 +138,6 @@ def test_each_exit_code_is_what_it_says() -> None:
         broken = run(world, "packet", "show", "--json")
         assert (broken.status, broken.out) == (65, "")
         assert broken.err.splitlines()[0].endswith("0001-understudy.json is not valid JSON")
-        with open(f"{world.folders.config}/config.toml", "w", encoding="utf-8") as file:
-            file.write("order = 7\n")
-        assert run(world, "order").status == 78
         assert run(world, "status", AGENT_RELAY_HOME="here").status == 78
 
 
@@ -166,9 +161,7 @@ def test_an_interrupted_command_is_130_and_says_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "refused"),
-    [(("agent", "demo"), "show demo"), (("attach",), "attach")],
-    ids=["agent", "attach"],
+    ("words", "refused"), [(("agent", "demo"), "show demo"), (("attach",), "attach")], ids=["agent", "attach"]
 )
 def test_without_a_terminal_nothing_is_started_and_run_is_named(words: tuple[str, ...], refused: str) -> None:
     """A job would start an agent that nobody answers, and fill its log with escape sequences."""

@@ -1,4 +1,4 @@
-"""`kill -9` of daemon, holder and agent in the middle of a failover: one successor, nothing to repair.
+"""`kill -9` of daemon, holder and agent in the middle of a failover, or an end: one successor, nothing left.
 
 The state machine's own tests kill it at every line (tests/session/test_machine_crashes.py). Here each kind of
 moment is met by real processes: what is on the disk, and who takes over what still runs.
@@ -11,9 +11,16 @@ import pytest
 
 from agent_relay.domain.state import State
 from agent_relay.store.session_index import read_resting
-from tests.support.at_work import restart
-from tests.support.crashes import assert_handed_over, end, freeze_in_failover, is_settled, settle
-from tests.support.relay_world import kill, relay_world, wait_until
+from tests.support.at_work import begin, restart, working_world
+from tests.support.crashes import (
+    assert_handed_over,
+    end,
+    freeze_asked,
+    freeze_in_failover,
+    is_settled,
+    settle,
+)
+from tests.support.relay_world import RelayWorld, kill, relay_world, wait_until
 from tests.support.sizes import sized
 
 POINTS = (
@@ -87,3 +94,33 @@ def test_a_holder_or_agent_killed_at_any_step_leaves_one_agent_or_a_rest_that_sa
             "the session goes on without repair",
         )
         end(world, session)
+
+
+def stop_until(world: RelayWorld, point: str) -> tuple[str, int]:
+    """A session whose end was asked for, and its daemon, which has frozen at `point`."""
+    session = begin(world)
+    return session, freeze_asked(world, point, "session.stop", session=session)
+
+
+@pytest.mark.parametrize("point", ["before StopLeg", "after leg.ended", "before session.ended"])
+def test_a_daemon_that_is_stopped_while_a_session_ends_sees_its_holder_out(point: str) -> None:
+    """`agent-relay stop` and `agent-relay daemon stop` in one line of a script leave nothing running."""
+    with working_world() as world:
+        session, daemon = stop_until(world, point)
+        os.kill(daemon, signal.SIGTERM)
+        os.kill(daemon, signal.SIGCONT)
+        assert world.daemons[-1].wait(timeout=120) == 0
+        assert world.processes() == {}
+        assert os.listdir(world.folders.legs) == []
+        assert world.session(session).state is State.ENDED
+
+
+def test_the_holder_of_a_session_that_is_ending_outlives_a_killed_daemon_for_seconds_only() -> None:
+    """A daemon that was killed may not come back for days: what it kept is of no use to anybody."""
+    with working_world() as world:
+        session, _ = stop_until(world, "before leg.ended")
+        world.kill_daemons()
+        wait_until(lambda: world.processes() == {}, "the holder has left by itself")
+        world.start_daemon()
+        world.wait_for(session, lambda found: found.state is State.ENDED, "the next daemon knows")
+        assert os.listdir(world.folders.legs) == []

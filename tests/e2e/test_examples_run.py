@@ -1,5 +1,6 @@
-"""The examples that need a whole machine run as they stand: the commands of the page, the CI job's steps."""
+"""The examples that need a whole machine, and the newcomer's page, are as they stand when they are played."""
 
+import importlib.util
 import os
 import re
 import subprocess
@@ -191,3 +192,15 @@ def test_the_ci_job_puts_no_words_of_others_into_its_commands() -> None:
     assert [step["name"] for step in job["steps"] if "${{" in step.get("run", "")] == []
     (kept,) = [step for step in job["steps"] if "upload-artifact" in step.get("uses", "")]
     assert (kept["if"], kept["with"]["path"]) == ("always()", "${{ runner.temp }}/out")
+
+
+@pytest.mark.timeout(900)
+def test_the_recorded_first_minutes_are_what_a_newcomer_sees() -> None:
+    """Played again in a real terminal, the same keys show the same; else run docs/first_minutes.py."""
+    place = os.path.join(tree.CHECKOUT, "docs", "first_minutes.py")
+    spec = importlib.util.spec_from_file_location("first_minutes", place)
+    assert spec is not None
+    assert spec.loader is not None
+    walk = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(walk)
+    assert walk.build_page() == tree.read_text("docs/first-minutes.md")

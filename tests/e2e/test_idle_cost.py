@@ -5,6 +5,7 @@ import os
 import time
 
 from agent_relay.domain.state import State
+from tests.support.peak import read_ticks
 from tests.support.relay_world import RelayWorld, wait_until
 from tests.support.seats import seat, seated_world
 
@@ -25,10 +26,8 @@ def read_spent(world: RelayWorld) -> Spent:
 
 
 def _read_process(pid: int) -> tuple[int, int]:
-    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
-        fields = file.read().rpartition(")")[2].split()
     wakeups = sum(_read_wakeups(f"/proc/{pid}/task/{task}") for task in os.listdir(f"/proc/{pid}/task"))
-    return int(fields[11]) + int(fields[12]), wakeups
+    return read_ticks(pid), wakeups
 
 
 def _read_wakeups(task: str) -> int:

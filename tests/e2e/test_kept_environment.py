@@ -57,8 +57,7 @@ def test_an_attached_terminal_brings_the_users_keys_when_daemon_and_holder_died_
         session, frozen = begin_under(world, point)
         leg = world.session(session).living_leg
         assert leg is not None
-        with seat(world, "attach", variables=BROUGHT) as person:
-            person.wait_for("ready | demo")
+        with seat(world, "attach", variables=BROUGHT, shows="ready | demo") as person:
             person.type(b"please limit\r")
             wait_until(lambda: is_stopped(frozen), f"the daemon froze {point}")
             kill(leg.holder_pid)

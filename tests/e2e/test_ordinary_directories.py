@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -55,7 +56,7 @@ def test_a_limit_is_handed_over_in_every_ordinary_folder(world: RelayWorld, name
     session = work.wait_for_successor()
 
     assert [(done.from_agent, done.to_agent) for done in session.done] == [("demo", "understudy")]
-    packet = json.loads(read(f"{work.folder}/{session.done[0].json_path}"))
+    packet = json.loads(Path(work.folder, session.done[0].json_path).read_bytes())
     assert place.touched in {file["path"] for file in packet["touched_files"]}
     assert packet["unprocessed_prompt"]["text"] == "please go on with the notes"
     assert (packet.get("git") or {}).get("note", "") == place.note
@@ -65,8 +66,7 @@ def test_a_limit_is_handed_over_in_every_ordinary_folder(world: RelayWorld, name
     shown = place.touched.replace("\n", "\\n").replace("</", "\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}/")
     assert shown in prompt
     assert rows[0]["cwd"] == os.path.realpath(place.cwd)
-    with open(os.path.join(place.cwd, place.file), encoding="utf-8") as file:
-        assert "draft, seen by the agent" in file.read()
+    assert "draft, seen by the agent" in Path(place.cwd, place.file).read_text("utf-8")
     assert see(place) == before
     work.stop()
 
@@ -89,9 +89,3 @@ def find_unwritable(world: RelayWorld) -> str:
     folder = f"{world.folder}/read-only"
     os.mkdir(folder, 0o500)
     return folder
-
-
-def read(path: str) -> str:
-    """The text at `path`."""
-    with open(path, encoding="utf-8") as file:
-        return file.read()

@@ -75,12 +75,10 @@ def test_where_nobody_can_be_started_the_terminal_says_why_and_what_to_type_next
     """It left with the status of whoever was killed and no word; and what was typed last reached nobody."""
     with mutable_world() as world, fault(world) as toggle:
         os.unlink(f"{world.home}/mute")
-        with seat(world, "agent", "demo") as person:
-            person.wait_for("ready | demo")
+        with seat(world, "agent", "demo", shows="ready | demo") as person:
             session = find_session(world)
             toggle()
-            person.type(f"{ASKED}\r".encode())
-            person.wait_for(said_first)
+            person.type(f"{ASKED}\r".encode(), shows=said_first)
             # Keys count once nothing was typed for a moment.
             time.sleep(1)
             person.type(b"l")

@@ -139,8 +139,7 @@ def test_on_a_terminal_the_table_lives_and_ctrl_c_pauses_the_race(world: RaceWor
     world.play(demo=SLOW)
     world.start_daemon()
     with race_on_terminal(world) as person:
-        person.type(b"\x03")
-        person.wait_for("Go on: agent-relay race resume")
+        person.type(b"\x03", shows="Go on: agent-relay race resume")
         assert person.wait_for_end() == 130
     view = world.show(find_begun(world))
     assert (view["state"], view["active"], view["resumable"]) == ("stopped", False, True)

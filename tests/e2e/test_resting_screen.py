@@ -1,17 +1,17 @@
 """A person at their terminal while every agent rests: told at once, one key to choose, nothing lost."""
 
 import contextlib
-import json
 import os
 import re
 import signal
-import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from agent_relay.domain.state import State
 from tests.support.asked import list_asked
+from tests.support.handoffs import write_screenplays
 from tests.support.person import Person
 from tests.support.relay_world import RelayWorld, kill
 from tests.support.seats import assert_given_back, find_session, seat, seated_world, wait_for_daemon
@@ -39,38 +39,16 @@ def resting_world(
                 {"when": "limit", "do": [_limit(resets_in_s)]},
                 {"again": True, "do": [{"say": f"{name} heard you"}]},
             ]
-            with open(f"{world.folder}/plays/{name}.json", "w", encoding="utf-8") as stream:
-                json.dump({"scenes": scenes}, stream)
+            write_screenplays(f"{world.folder}/plays", **{name: scenes})
         yield world
 
 
 @contextlib.contextmanager
 def resting_person(world: RelayWorld, *, rows: int = 24, cols: int = 80) -> Iterator[Person]:
     """They asked their only agent for something, and it has hit its limit."""
-    with seat(world, "agent", "demo", rows=rows, cols=cols) as person:
-        person.wait_for("ready | demo")
-        person.type(b"limit\r")
-        person.wait_for("l leave")
+    with seat(world, "agent", "demo", rows=rows, cols=cols, shows="ready | demo") as person:
+        person.type(b"limit\r", shows="l leave")
         yield person
-
-
-def press(person: Person, key: bytes, seen: Callable[[], bool], what: str) -> None:
-    """Press `key` until it counts: one that comes right after the screen does is not meant for it.
-
-    It is pressed once at least: a screen that is half painted looks like another one.
-    """
-    again = 0.0
-
-    def look() -> bool:
-        nonlocal again
-        if again and seen():
-            return True
-        if time.monotonic() >= again:
-            person.type(key)
-            again = time.monotonic() + 3
-        return False
-
-    person.wait_until(look, what)
 
 
 def shows(person: Person, text: str) -> Callable[[], bool]:
@@ -78,7 +56,7 @@ def shows(person: Person, text: str) -> Callable[[], bool]:
 
 
 def leave(person: Person) -> None:
-    press(person, b"l", lambda: "l leave" not in person.text(), "the end")
+    person.press(b"l", lambda: "l leave" not in person.text(), "the end")
     assert person.wait_for_end() == 3
     assert "Toreturn:agent-relayattach" in "".join(person.text().split())
     assert_given_back(person)
@@ -98,15 +76,13 @@ def test_who_is_attached_is_told_at_once_that_every_agent_rests() -> None:
         assert "Work will not continue automatically." in rows
         leave(person)
         # Whoever comes back sees the same, and the agent's own screen behind it.
-        with seat(world, "attach") as again:
-            again.wait_for("l leave")
-            press(again, b"v", lambda: "l leave" not in again.text(), "the key")
+        with seat(world, "attach", shows="l leave") as again:
+            again.press(b"v", lambda: "l leave" not in again.text(), "the key")
             again.wait_for("ready | demo")
             again.wait_until(
                 shows(again, "press Ctrl-] and type /detach, then agent-relay attach"), "the way back"
             )
-            again.type(b"/quit\r")
-            again.wait_for("l leave")
+            again.type(b"/quit\r", shows="l leave")
             assert "v show its screen" not in again.text()
             leave(again)
 
@@ -115,15 +91,13 @@ def test_words_typed_there_choose_nothing_and_leaving_paints_over_nothing() -> N
     """Their first letter was taken for a choice: it saved a setting, or gave the rest of them to a shell."""
     with resting_world() as world, resting_person(world) as person:
         settings = f"{world.folders.config}/config.toml"
-        with open(settings, encoding="utf-8") as file:
-            before = file.read()
+        before = Path(settings).read_text("utf-8")
         for word in (b"wait", b"always do that", b"leave it"):
             person.type(word[:1])
             person.type(word[1:])
             person.look(1.5)
         leave(person)
-        with open(settings, encoding="utf-8") as file:
-            assert file.read() == before
+        assert Path(settings).read_text("utf-8") == before
         # Under its last row nothing of the agent's is left.
         assert re.search(r"(?m)(reset|^set) is at (\w+ \d+, )?\d\d:\d\d\.$", person.text())
 
@@ -131,17 +105,12 @@ def test_words_typed_there_choose_nothing_and_leaving_paints_over_nothing() -> N
 def test_the_relay_key_opens_its_prompt_there_too() -> None:
     """It was ignored, and the words behind it were keys: the "a" of "/handoff" changed the configuration."""
     with resting_world() as world, resting_person(world) as person:
-        person.type(b"\x1d/handoff plan --help\r")
-        person.wait_for("any key")
+        person.type(b"\x1d/handoff plan --help\r", shows="any key")
         assert "agent-relay handoff plan" in person.text()
-        person.type(b" ")
-        person.wait_for("l leave")
-        person.type(b"\x1d/nonsense\r")
-        person.wait_for("there is no command '/nonsense' here")
-        person.type(b" ")
-        person.wait_for("l leave")
-        with open(f"{world.folders.config}/config.toml", encoding="utf-8") as file:
-            assert file.read() == 'order = ["demo"]\n'
+        person.type(b" ", shows="l leave")
+        person.type(b"\x1d/nonsense\r", shows="there is no command '/nonsense' here")
+        person.type(b" ", shows="l leave")
+        assert Path(f"{world.folders.config}/config.toml").read_text("utf-8") == 'order = ["demo"]\n'
         person.type(b"\x1d/detach\r")
         assert person.wait_for_end() == 3
         assert_given_back(person)
@@ -157,31 +126,25 @@ def test_a_text_typed_while_the_screen_comes_is_for_the_agent_that_goes_on() -> 
         seat(world, "agent", "demo", cols=200) as person,
     ):
         person.wait_for("ready | demo")
-        person.type(b"limit\r")
-        person.wait_for("ready | understudy")
+        person.type(b"limit\r", shows="ready | understudy")
         person.type(b"limit\r")
         text = _type_until(person, lambda: "kept for the agent that continues." in person.text())
         for _ in range(3):
             person.look(1)
-        press(
-            person,
-            b"n",
-            shows(person, "a resting agent is started anyway. 1 demo (rests until"),
-            "the choice",
+        person.press(
+            b"n", shows(person, "a resting agent is started anyway. 1 demo (rests until"), "the choice"
         )
-        press(person, b"1", lambda: "Esc  back" not in person.text(), "the number")
+        person.press(b"1", lambda: "Esc  back" not in person.text(), "the number")
         person.wait_for("demo goes on")
         person.wait_until(lambda: text[-20:] in person.text(), "the text")
-        person.type(b"\r")
-        person.wait_for("demo heard you")
+        person.type(b"\r", shows="demo heard you")
         assert list_asked(world, "demo")[-1] == text
         assert world.session(find_session(world)).agent == "demo"
 
 
 def test_a_text_kept_there_is_not_typed_into_the_agent_that_rests() -> None:
     """It may ask what to do about its limit, and a digit of the text would be the answer."""
-    with resting_world() as world, seat(world, "agent", "demo", cols=200) as person:
-        person.wait_for("ready | demo")
+    with resting_world() as world, seat(world, "agent", "demo", cols=200, shows="ready | demo") as person:
         person.type(b"limit\r")
         kept = re.compile(r"(\d\d) typed characters are kept")
         _type_until(person, lambda: kept.search(person.text()) is not None)
@@ -189,7 +152,7 @@ def test_a_text_kept_there_is_not_typed_into_the_agent_that_rests() -> None:
             person.look(1)
         assert "0123456" not in person.text()
         found = kept.search(person.text())
-        press(person, b"v", lambda: "l leave" not in person.text(), "the key")
+        person.press(b"v", lambda: "l leave" not in person.text(), "the key")
         person.wait_until(shows(person, "To choose what follows"), "relay's line")
         person.type(b"\x1d/detach\r")
         assert person.wait_for_end() == 0
@@ -225,7 +188,7 @@ def _type_until(person: Person, seen: Callable[[], bool]) -> str:
 def test_at_the_reset_work_goes_on_in_the_same_terminal_where_that_was_chosen() -> None:
     """One key, and the person may go to lunch."""
     with resting_world(SOON, configured="reset_grace_s = 0\n") as world, resting_person(world) as person:
-        press(person, b"w", shows(person, "Work will continue automatically at"), "the promise")
+        person.press(b"w", shows(person, "Work will continue automatically at"), "the promise")
         assert world.session(find_session(world)).agreed
         person.wait_for("demo goes on")
         person.wait_for("ready | demo")
@@ -239,7 +202,7 @@ def test_without_a_choice_who_is_back_is_offered_by_name() -> None:
     with resting_world(SOON) as world, resting_person(world) as person:
         person.wait_for("demo is available again. Press Enter to continue.")
         assert len(world.session(find_session(world)).legs) == 1
-        press(person, b"\r", lambda: "Enter continue" not in person.text(), "Enter")
+        person.press(b"\r", lambda: "Enter continue" not in person.text(), "Enter")
         person.wait_for("demo goes on")
         person.wait_for("ready | demo")
 
@@ -265,7 +228,7 @@ def test_the_screen_survives_its_daemon_odd_keys_and_a_window_of_twenty_columns(
         wait_for_daemon(world, other_than=daemon)
         person.resize(24, 80)
         os.kill(person.pid, signal.SIGWINCH)
-        press(person, b"a", shows(person, "Saved resume_at_reset = true in config.toml"), "the wish")
+        person.press(b"a", shows(person, "Saved resume_at_reset = true in config.toml"), "the wish")
         with open(f"{world.folders.config}/config.toml", encoding="utf-8") as file:
             assert file.read() == 'resume_at_reset = true\norder = ["demo"]\n'
         person.wait_until(shows(person, "Work will continue automatically at"), "the plan")

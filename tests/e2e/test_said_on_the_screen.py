@@ -1,6 +1,5 @@
 """What relay has to say while an agent has the screen: the person at the terminal sees it there."""
 
-import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
@@ -9,6 +8,7 @@ import pytest
 from agent_relay.domain.limits import Rest
 from agent_relay.store.ledger import update_ledger
 from agent_relay.system.disk.folders import ensure_private
+from tests.support.handoffs import write_screenplays
 from tests.support.mute_agent import mutable_world
 from tests.support.person import Person
 from tests.support.relay_world import RelayWorld
@@ -29,8 +29,7 @@ SCENES = [
 def world() -> Iterator[RelayWorld]:
     """A world whose first agent can be signed out, and has limits that are soon over."""
     with seated_world() as made:
-        with open(f"{made.folder}/plays/demo.json", "w", encoding="utf-8") as stream:
-            json.dump({"scenes": SCENES}, stream)
+        write_screenplays(f"{made.folder}/plays", demo=SCENES)
         yield made
 
 
@@ -43,8 +42,7 @@ def reads(person: Person, words: str) -> None:
 @pytest.mark.size("test")
 def test_a_signed_out_agent_is_told_where_the_person_looks_and_ends_with_a_failure(world: RelayWorld) -> None:
     """No failover, no retry: one line, the agent as it was, and an exit status scripts can read."""
-    with seat(world, "agent", "demo") as person:
-        person.wait_for("ready | demo")
+    with seat(world, "agent", "demo", shows="ready | demo") as person:
         person.type(b"refuse\r")
         reads(person, "demo is signed out or its key is refused (Invalid API key). Sign in there and go on")
         person.type(b"\x1d/status\r")
@@ -62,8 +60,7 @@ def test_a_limit_that_is_near_is_told_once_over_the_agents_screen_and_then_it_is
 ) -> None:
     """The person learns it in time to hand over, and the agent's lines stand where they stood."""
     told = "demo is near its session limit (You've used 92% of your session limit)"
-    with seat(world, "agent", "demo") as person:
-        person.wait_for("ready | demo")
+    with seat(world, "agent", "demo", shows="ready | demo") as person:
         person.type(b"near\r")
         reads(
             person,
@@ -74,8 +71,7 @@ def test_a_limit_that_is_near_is_told_once_over_the_agents_screen_and_then_it_is
         assert "demo goes on" in person.text()
         person.type(b"near\r")
         person.wait_until(lambda: person.text().count("demo goes on") == 2, "the second turn")
-        person.type(b"hello\r")
-        person.wait_for("demo heard you")
+        person.type(b"hello\r", shows="demo heard you")
         assert "is near its session limit" not in person.text()
         person.type(b"\x04")
         assert person.wait_for_end() == 0
@@ -84,16 +80,10 @@ def test_a_limit_that_is_near_is_told_once_over_the_agents_screen_and_then_it_is
 
 def test_an_offer_to_return_is_shown_and_taken_behind_the_relay_key(world: RelayWorld) -> None:
     """The person need not ask `status` whether their preferred agent is back."""
-    with seat(world, "agent", "demo") as person:
-        person.wait_for("ready | demo")
-        person.type(b"limit\r")
-        person.wait_for("understudy goes on")
-        reads(
-            person,
-            "demo is available again. To switch back: press Ctrl-] and type /use demo",
-        )
-        person.type(b"\x1d/use demo\r")
-        person.wait_for("demo heard you")
+    with seat(world, "agent", "demo", shows="ready | demo") as person:
+        person.type(b"limit\r", shows="understudy goes on")
+        reads(person, "demo is available again. To switch back: press Ctrl-] and type /use demo")
+        person.type(b"\x1d/use demo\r", shows="demo heard you")
 
 
 def test_a_session_begun_under_a_resting_agent_says_so_over_its_screen(world: RelayWorld) -> None:
@@ -105,8 +95,7 @@ def test_a_session_begun_under_a_resting_agent_says_so_over_its_screen(world: Re
     with seat(world, "agent", "demo") as person:
         reads(person, "as far as relay knows; it was started all the same")
         person.wait_for("ready | demo")
-        person.type(b"hello\r")
-        person.wait_for("demo heard you")
+        person.type(b"hello\r", shows="demo heard you")
         assert "as far as relay knows" not in person.text()
 
 
@@ -115,11 +104,9 @@ def test_an_attached_terminal_calls_its_person_at_a_handover(world: RelayWorld) 
     told = b"\x07\x1b]9;project: understudy took over: demo hit its session limit.\x1b\\"
     with seat(world, "agent", "demo", variables={"TERM_PROGRAM": "iTerm.app"}) as person:
         person.wait_for("ready | demo")
-        person.type(b"limit\r")
-        person.wait_for("understudy goes on")
+        person.type(b"limit\r", shows="understudy goes on")
         person.wait_until(lambda: told in person.received, "the terminal's call")
-        person.type(b"hello\r")
-        person.wait_for("understudy heard you")
+        person.type(b"hello\r", shows="understudy heard you")
         assert person.received.count(told) == 1
 
 

@@ -71,8 +71,7 @@ def test_a_window_resized_between_two_agents_has_its_size_in_the_second(point: s
     """Nobody holds a window still because an agent has hit its limit."""
     with seated_world() as world:
         session, daemon = begin_under(world, point)
-        with seat(world, "attach") as person:
-            person.wait_for("ready | demo")
+        with seat(world, "attach", shows="ready | demo") as person:
             person.type(b"please limit\r")
             wait_until(lambda: is_stopped(daemon), "the daemon is in the middle")
             person.resize(rows=17, cols=61)
@@ -84,8 +83,7 @@ def test_a_window_resized_between_two_agents_has_its_size_in_the_second(point: s
 
 def test_a_window_dragged_all_through_a_handoff_ends_in_its_last_size() -> None:
     """A tiling window manager sends a size a frame."""
-    with seated_world() as world, seat(world, "agent", "demo") as person:
-        person.wait_for("ready | demo")
+    with seated_world() as world, seat(world, "agent", "demo", shows="ready | demo") as person:
         person.type(b"please limit\r")
         sizes = 0
 
@@ -100,8 +98,7 @@ def test_a_window_dragged_all_through_a_handoff_ends_in_its_last_size() -> None:
         person.wait_for("ready | understudy")
         session = find_session(world)
         wait_until(lambda: read_size(world, session) == (23, 77), "the agent has the last size")
-        person.type(b"hello\r")
-        person.wait_for("understudy heard you")
+        person.type(b"hello\r", shows="understudy heard you")
         assert sizes > 20
 
 
@@ -111,10 +108,8 @@ def test_a_terminal_of_any_size_goes_through_a_handoff(rows: int, cols: int) -> 
     with seated_world() as world, seat(world, "agent", "demo", rows=rows, cols=cols) as person:
         person.wait_for("ready"[: cols - 5])
         session = find_session(world)
-        person.type(b"\x1d")
-        person.wait_for("relay")
-        person.type(b"/status\r")
-        person.wait_for("any key")
+        person.type(b"\x1d", shows="relay")
+        person.type(b"/status\r", shows="any key")
         person.type(b"q")
         person.wait_until(lambda: "any" not in person.text(), "the agent's screen")
         person.type(b"please limit\r")

@@ -32,10 +32,7 @@ PROGRAMS: dict[str, tuple[list[str], STEPS]] = {
             (b":set number\r", "201"),
         ),
     ),
-    "less": (
-        ["less", "-S", "text"],
-        ((b"G", "LAST"), (b"?line 12\r", "line 129"), (b"g", "line 0")),
-    ),
+    "less": (["less", "-S", "text"], ((b"G", "LAST"), (b"?line 12\r", "line 129"), (b"g", "line 0"))),
     "sh": (
         ["sh", "-c", "PS1='$ '; export PS1; exec sh -i"],
         (
@@ -50,8 +47,7 @@ PROGRAMS: dict[str, tuple[list[str], STEPS]] = {
 def play(person: Person, steps: STEPS) -> None:
     """Type each step and wait for what it shows, and for quiet."""
     for keys, shown in steps:
-        person.type(keys)
-        person.wait_for(shown)
+        person.type(keys, shows=shown)
         settle(person)
 
 

@@ -25,9 +25,11 @@ from tests.support.relay_world import RelayWorld, kill, wait_until
 from tests.support.seats import run
 from tests.support.sizes import sized
 
+Both = tuple[LoginWorld, Neighbour]
+
 
 @pytest.fixture
-def both() -> Iterator[tuple[LoginWorld, Neighbour]]:
+def both() -> Iterator[Both]:
     """A login with an agent's daemon to be, and the same user without the login's runtime folder."""
     with neighbours() as made:
         yield made
@@ -41,9 +43,7 @@ def begin_without_daemon(world: RelayWorld) -> tuple[str, int, int]:
     return begun
 
 
-def test_an_agent_of_another_runtime_folder_is_not_lost_because_its_daemon_is(
-    both: tuple[LoginWorld, Neighbour],
-) -> None:
+def test_an_agent_of_another_runtime_folder_is_not_lost_because_its_daemon_is(both: Both) -> None:
     """Cron looks at the repository of a login whose daemon was killed: the person's agent works on."""
     login, cron = both
     session, pid, born = begin_without_daemon(login)
@@ -60,7 +60,7 @@ def test_an_agent_of_another_runtime_folder_is_not_lost_because_its_daemon_is(
 
 @pytest.mark.parametrize("is_daemon_killed", sized([False, True], [False]))
 def test_a_tree_with_an_agent_gets_no_second_one_from_another_runtime_folder(
-    both: tuple[LoginWorld, Neighbour], *, is_daemon_killed: bool
+    both: Both, *, is_daemon_killed: bool
 ) -> None:
     """Two agents in one tree write over each other, and neither knows why."""
     login, cron = both
@@ -79,9 +79,7 @@ def test_a_tree_with_an_agent_gets_no_second_one_from_another_runtime_folder(
     assert f"the runtime folder {login.folders.runtime} is at work in" in run(cron, "doctor").out
 
 
-def test_a_tree_is_free_for_the_other_runtime_folder_once_its_session_has_ended(
-    both: tuple[LoginWorld, Neighbour],
-) -> None:
+def test_a_tree_is_free_for_the_other_runtime_folder_once_its_session_has_ended(both: Both) -> None:
     """What nobody uses is not kept from anybody."""
     login, cron = both
     login.start_daemon()
@@ -98,9 +96,7 @@ def test_a_tree_is_free_for_the_other_runtime_folder_once_its_session_has_ended(
     wait_until(opens, "the other one may begin")
 
 
-def test_what_died_with_its_holder_in_another_runtime_folder_is_taken_up(
-    both: tuple[LoginWorld, Neighbour],
-) -> None:
+def test_what_died_with_its_holder_in_another_runtime_folder_is_taken_up(both: Both) -> None:
     """A session whose every process is gone must not wait for a folder nobody uses any more."""
     login, cron = both
     daemon = login.start_daemon()
@@ -132,7 +128,7 @@ def edit_owner(world: RelayWorld, session: str, **fields: str) -> None:
 
 
 @pytest.mark.size("test")
-def test_a_pid_of_before_a_reboot_is_never_signalled(both: tuple[LoginWorld, Neighbour]) -> None:
+def test_a_pid_of_before_a_reboot_is_never_signalled(both: Both) -> None:
     """Pids and birth ticks come again after a boot: whoever has them now is somebody else."""
     login, _ = both
     session, pid, born = begin_without_daemon(login)
@@ -146,7 +142,7 @@ def test_a_pid_of_before_a_reboot_is_never_signalled(both: tuple[LoginWorld, Nei
     assert is_alive(pid, born)
 
 
-def test_a_tree_another_host_may_work_in_is_had_by_hand_only(both: tuple[LoginWorld, Neighbour]) -> None:
+def test_a_tree_another_host_may_work_in_is_had_by_hand_only(both: Both) -> None:
     """Over a shared disk nothing tells whether the other machine's agent lives; a person knows."""
     login, _ = both
     daemon = login.start_daemon()
@@ -168,9 +164,7 @@ def test_a_tree_another_host_may_work_in_is_had_by_hand_only(both: tuple[LoginWo
     login.open("demo", new=True)
 
 
-def test_a_tree_whose_owner_lives_on_this_machine_is_not_taken_over(
-    both: tuple[LoginWorld, Neighbour],
-) -> None:
+def test_a_tree_whose_owner_lives_on_this_machine_is_not_taken_over(both: Both) -> None:
     """A person may be wrong about what is gone; a lock that is held is not."""
     login, cron = both
     session, pid, born = begin_without_daemon(login)
@@ -182,7 +176,7 @@ def test_a_tree_whose_owner_lives_on_this_machine_is_not_taken_over(
 
 
 @pytest.fixture
-def container(both: tuple[LoginWorld, Neighbour]) -> Iterator[Container]:
+def container(both: Both) -> Iterator[Container]:
     """A container with the login's home and project."""
     made = Container(both[0])
     try:
@@ -193,7 +187,7 @@ def container(both: tuple[LoginWorld, Neighbour]) -> Iterator[Container]:
 
 @pytest.mark.skipif(not CAN_ENCLOSE, reason="this user may not make a pid namespace")
 def test_an_agent_beyond_a_pid_namespace_is_left_alone_until_its_container_is_gone(
-    both: tuple[LoginWorld, Neighbour], container: Container
+    both: Both, container: Container
 ) -> None:
     """A container's pids mean other processes outside: they are no reason to take an agent for dead."""
     login, _ = both

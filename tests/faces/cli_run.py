@@ -15,19 +15,11 @@ from tests.house import tree
 from tests.support import preloaded
 from tests.support.handoffs import git
 from tests.support.measured import measured
+from tests.support.seats import Done
 
 LIMIT_S = 180
 ROOM = 4096
 """How many characters a forked command's line may have."""
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """How a command ended."""
-
-    status: int
-    out: str
-    err: str
 
 
 @dataclass(frozen=True, slots=True)

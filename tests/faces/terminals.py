@@ -134,6 +134,13 @@ class Terminals:
         self.world.run("daemon", "stop")
 
 
+def see(child: "Spawned | pexpect.spawn[str]", *texts: str, typed: str = "") -> None:
+    """Each of these texts comes, one after the other, once `typed` was typed."""
+    child.send(typed)
+    for text in texts:
+        child.expect_exact(text)
+
+
 def press(child: "Spawned | pexpect.spawn[str]", key: str, seen: object) -> None:
     """Press `key` until it counts: one that comes right after the resting screen does is not meant for it."""
     for _ in range(30):

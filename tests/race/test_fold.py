@@ -1,4 +1,4 @@
-"""A race's journal is its truth: every line leads from one state to the next, and nothing else does."""
+"""A race's journal is its truth: every line leads to one state and one next step, and nothing else does."""
 
 import json
 from datetime import timedelta
@@ -20,14 +20,28 @@ from agent_relay.race._events import (
     RaceScored,
     RaceStopped,
     RunnerCounted,
+    RunnerEnded,
+    RunnerMeasured,
     RunnerPlaced,
+    RunnerPlacing,
     RunnerStarted,
     RunnerStarting,
     RunnerStopped,
+    RunnerTesting,
     parse_race_event,
 )
 from agent_relay.race.journal import fold_race
-from agent_relay.race.model import Overlap, RaceState, RunnerState, Verdict, build_race_view
+from agent_relay.race.model import (
+    Overlap,
+    RaceState,
+    RaceStep,
+    RunnerState,
+    RunnerStep,
+    Verdict,
+    build_race_view,
+    find_race_step,
+    find_runner_step,
+)
 from tests.support.races import BEGAN, begin, number_events, place, settle, start, tell
 
 SCORED = RaceScored(1, ("1", "2"), ("first", "second"))
@@ -143,3 +157,53 @@ def test_an_event_knows_its_number_and_moment() -> None:
     """Lines are told apart by number, and shown by time."""
     line = {"v": 1, "n": 4, "at": BEGAN.isoformat(), "event": "race.stopped", "data": {"why": "x", "new": 1}}
     assert parse_race_event(line) == RaceEvent(4, BEGAN, RaceStopped("x"))
+
+
+ENDED = [*start(1), RunnerEnded(1, "finished", 100)]
+MEASURED = [*ENDED, RunnerMeasured(1, "e4d", 1, 1, 0)]
+BOTH = [*settle(1), *settle(2)]
+DECIDED = [*BOTH, SCORED]
+
+
+def test_a_runner_goes_on_from_its_last_line() -> None:
+    """What was under way is begun again; what is done is not."""
+    rows: list[tuple[list[RaceBody], RunnerStep]] = [
+        ([], RunnerStep.PLACE),
+        ([RunnerPlacing(1, "b", "t")], RunnerStep.PLACE),
+        (place(1), RunnerStep.START),
+        ([*place(1), RunnerStarting(1)], RunnerStep.START),
+        (start(1), RunnerStep.WATCH),
+        ([*start(1), RunnerStopped(1, 100)], RunnerStep.START),
+        (ENDED, RunnerStep.MEASURE),
+        (MEASURED, RunnerStep.TEST),
+        ([*MEASURED, RunnerTesting(1)], RunnerStep.TEST),
+        (settle(1), RunnerStep.NOTHING),
+    ]
+    races = [tell(*begin("ann", "bob"), *bodies) for bodies, _ in rows]
+    assert [find_runner_step(race, race.get_runner(1)) for race in races] == [step for _, step in rows]
+
+
+def test_without_a_test_a_measured_runner_is_done() -> None:
+    """There is nothing to wait for."""
+    race = tell(*begin("ann", "bob", test=""), *MEASURED)
+    assert find_runner_step(race, race.get_runner(1)) is RunnerStep.NOTHING
+    assert race.is_settled(race.get_runner(1))
+
+
+def test_a_race_goes_on_from_its_last_line() -> None:
+    """A winner is applied once, and only where that was asked for; what is not committed is carried first."""
+    rows: list[tuple[list[RaceBody], bool, RaceStep]] = [
+        (MEASURED, True, RaceStep.RUN),
+        (BOTH, True, RaceStep.SCORE),
+        (DECIDED, True, RaceStep.APPLY),
+        (DECIDED, False, RaceStep.NOTHING),
+        ([*BOTH, RaceScored(0, ("1", "2"), ("", ""))], True, RaceStep.NOTHING),
+        ([*DECIDED, RaceApplying(1)], False, RaceStep.APPLY),
+        ([*DECIDED, RaceApplying(1), RaceNotApplied(1, "changed")], True, RaceStep.NOTHING),
+        ([*DECIDED, RaceApplying(1), RaceApplied(1, 1)], True, RaceStep.NOTHING),
+        ([RaceStopped("Ctrl-C")], True, RaceStep.NOTHING),
+        ([RaceCleaning()], True, RaceStep.NOTHING),
+    ]
+    races = [tell(*begin("ann", "bob", applies=applies), *bodies) for bodies, applies, _ in rows]
+    assert [find_race_step(race) for race in races] == [step for *_, step in rows]
+    assert find_race_step(tell(begin("ann", "bob")[0])) is RaceStep.CARRY

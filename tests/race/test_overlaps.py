@@ -1,9 +1,15 @@
-"""Two runners at the same lines are noticed, two at different ones are left alone."""
+"""Two runners at the same lines are noticed; what a race does in the working tree is whole."""
+
+import os
+from pathlib import Path
 
 from agent_relay.domain.values import replace
-from agent_relay.race._workspace import find_overlaps
+from agent_relay.race._workspace import RaceWorkspace, find_overlaps
 from agent_relay.race.model import Overlap
+from agent_relay.system.disk._undo_record import ChangeRecord, UndoStep, write_record
+from agent_relay.system.disk.file_transaction import describe_file
 from agent_relay.system.git.snapshot import Change, ChangeKind, LineSpan
+from tests.support.races import begin, tell
 
 
 def changed(*spans: LineSpan, blob: str = "ours") -> Change:
@@ -61,3 +67,18 @@ def test_every_pair_is_looked_at_and_other_files_do_not_meet() -> None:
         Overlap(1, 2, "b.py", "both add it, to the same contents"),
         Overlap(1, 3, "a.py", "both add it, to the same contents"),
     ]
+
+
+def test_cleaning_puts_back_what_a_killed_application_left(tmp_path: Path) -> None:
+    """With the race goes the record that says how."""
+    root, folder = tmp_path / "root", tmp_path / "race"
+    root.mkdir()
+    folder.mkdir()
+    (folder / "journal.jsonl").write_text("")
+    (root / "a.txt").write_text("old\n")
+    step = UndoStep("a.txt", describe_file(str(root), "a.txt"), "", ".a.new", ".a.old")
+    os.rename(root / "a.txt", root / ".a.old")
+    write_record(str(folder / "applying.json"), ChangeRecord(str(root), (step,), (), ()))
+    assert RaceWorkspace(str(folder), str(root), "R").remove(tell(*begin("ann", "bob"))) == []
+    assert ((root / "a.txt").read_text(), os.listdir(root)) == ("old\n", ["a.txt"])
+    assert os.listdir(folder) == ["journal.jsonl"]

@@ -1,19 +1,30 @@
-"""A race's journal is whole or absent after any crash, has one owner, and is found by part of its name."""
+"""A race's journal is whole or absent after any crash, has one owner, is found, and waits for nobody."""
 
+import asyncio
+import gc
 import os
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
 from agent_relay.domain.errors import RelayError, StaleOwnerError, UntrustedDataError, WrongUseError
-from agent_relay.race._events import RaceBegun, RaceCarried, RaceStopped
+from agent_relay.race._driver import SerialJournalWriter
+from agent_relay.race._events import RaceBegun, RaceCarried, RaceCleaning, RaceStopped
 from agent_relay.race.journal import RaceJournal, create_race, find_race, list_races, read_race
 from agent_relay.race.model import RaceState
 from agent_relay.system.disk.folders import Folders
 from tests.house import tree
 from tests.support.races import BEGAN
+
+if TYPE_CHECKING:
+    from agent_relay.engine.services import Services
 
 ONE, TWO = "01M80CD1RHEBFF35PR3C6VZQ85", "01M80CD1RHEBFF35PR3C6VZQ86"
 
@@ -162,3 +173,64 @@ def test_races_that_cannot_be_kept_privately_are_refused(tmp_path: Path) -> None
     with pytest.raises(RelayError, match="symlink"):
         create_race(folders, begun(), at=BEGAN)
     assert os.listdir(folders.state) == ["races"]
+
+
+class _Full:
+    """A journal on a full disk, which refuses its line once it may."""
+
+    def __init__(self) -> None:
+        self.race, self.may = SimpleNamespace(id=ONE), threading.Event()
+
+    def append(self, _body: RaceCleaning, *, at: datetime) -> None:
+        assert at == BEGAN
+        assert self.may.wait(60)
+        raise RelayError("cannot write it: No space left on device")
+
+
+def test_a_line_that_the_disk_refuses_a_cancelled_writer_is_no_mistake_of_ours() -> None:
+    """It was reported with a crash report, as the error of a task that nobody had asked after."""
+    reports: list[object] = []
+    clock = SimpleNamespace(now=lambda: BEGAN)
+    services = cast("Services", SimpleNamespace(clock=clock, report=reports.append))
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, context: reports.append(context))
+        journal = _Full()
+        writer = SerialJournalWriter(services, cast("RaceJournal", journal))
+        writing = asyncio.create_task(writer.write(RaceCleaning()))
+        await asyncio.sleep(0)
+        writing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await writing
+        journal.may.set()
+        lines = asyncio.all_tasks() - {asyncio.current_task()}
+        while any(not line.done() for line in lines):
+            await asyncio.to_thread(lambda: None)
+
+    asyncio.run(main())
+    gc.collect()
+    assert reports == []
+
+
+def test_a_races_lines_wait_for_no_other_work_of_the_daemon(tmp_path: Path) -> None:
+    """Git has ten minutes there: as many looks as there are threads would hold back what was decided."""
+    told: list[str] = []
+    clock = SimpleNamespace(now=lambda: BEGAN)
+    services = cast("Services", SimpleNamespace(clock=clock, teller=SimpleNamespace(tell=told.append)))
+
+    async def main() -> None:
+        may = threading.Event()
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+        hanging = asyncio.ensure_future(asyncio.to_thread(may.wait, 60))
+        writer = SerialJournalWriter(services, create_race(folders_in(tmp_path), begun(), at=BEGAN))
+        try:
+            await asyncio.wait_for(writer.write(RaceCleaning()), 20)
+            assert not hanging.done()
+        finally:
+            may.set()
+        assert await hanging
+        assert writer.race.state is RaceState.CLEANING
+        writer.close()
+
+    asyncio.run(main())
+    assert told == [ONE]

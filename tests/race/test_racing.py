@@ -26,6 +26,14 @@ def world() -> Iterator[RaceWorld]:
         yield made
 
 
+def race_over(world: RaceWorld, *agents: str, **wish: object) -> tuple[str, dict[str, object]]:
+    """A race that is scored, and its view; its daemon is started for it."""
+    if not world.daemons:
+        world.start_daemon()
+    race = world.race(*agents, **wish)
+    return race, world.wait_for_race(race, "scored")
+
+
 def test_a_race_that_is_stopped_while_git_makes_a_worktree_has_stopped_when_git_has(world: RaceWorld) -> None:
     """Who goes on at once must not make a worktree where git of the race before still makes it."""
     git = shutil.which("git")
@@ -47,9 +55,7 @@ def test_a_race_that_is_stopped_while_git_makes_a_worktree_has_stopped_when_git_
 @pytest.mark.size("test")
 def test_what_was_changed_here_meanwhile_is_not_overwritten(world: RaceWorld) -> None:
     """The race stays decided: the user looks at the diff and applies it when it fits."""
-    world.start_daemon()
-    race = world.race("demo", "understudy", test=TEST)
-    world.wait_for_race(race, "scored")
+    race, _ = race_over(world, "demo", "understudy", test=TEST)
     world.write("shed.txt", "one\ntwo, mine\nthree\nfour\nfive\n")
     answer = world.ask("race.apply", race=race)
     assert answer["why"] == "these were changed here since the race began, in the same lines: shed.txt"
@@ -66,9 +72,7 @@ def test_a_runner_at_its_limit_fails_over_in_its_own_worktree(world: RaceWorld) 
         understudy=[{"when": "handoff-context", "do": [{"edit": "shed.txt", "text": RED}, {"say": "done"}]}],
         extra=edit("shed.txt", BLUE),
     )
-    world.start_daemon()
-    race = world.race("demo", "extra", test=TEST)
-    view = world.wait_for_race(race, "scored")
+    race, view = race_over(world, "demo", "extra", test=TEST)
     one, _ = world.runners(race)
     assert (view["winner"], one["at_work"], one["how"]) == ("1-demo", "understudy", "finished")
 
@@ -77,9 +81,7 @@ def test_a_runner_that_takes_too_long_is_ended_and_judged_by_what_it_has(world: 
     """Nobody waits for ever for the slowest; half of its work may be the best there is."""
     slow = [{"do": [{"edit": "shed.txt", "text": RED}, {"wait_s": 600}]}]
     world.play(demo=slow, understudy=edit("shed.txt", BLUE))
-    world.start_daemon()
-    race = world.race("demo", "understudy", test=TEST, max_time_s=60)
-    view = world.wait_for_race(race, "scored")
+    race, view = race_over(world, "demo", "understudy", test=TEST, max_time_s=60)
     one, two = world.runners(race)
     assert (one["how"], one["why"], one["test"]) == ("timed-out", "not done within 60 s", "passed")
     assert (two["how"], two["test"], view["winner"]) == ("finished", "failed", "1-demo")
@@ -87,10 +89,8 @@ def test_a_runner_that_takes_too_long_is_ended_and_judged_by_what_it_has(world: 
 
 def test_a_test_that_hangs_is_ended_with_all_it_started(world: RaceWorld) -> None:
     """A development server that a test forgot must not outlive the race, whatever session it fled to."""
-    world.start_daemon()
     command = "setsid sleep 987 & exec sleep 986"
-    race = world.race("demo", "understudy", test=command, test_limit_s=2)
-    view = world.wait_for_race(race, "scored")
+    race, view = race_over(world, "demo", "understudy", test=command, test_limit_s=2)
     assert view["winner"] == ""
     assert [one["test"] for one in world.runners(race)] == ["failed", "failed"]
     assert "test not done within 2 s" in str(world.runners(race)[0]["reason"])
@@ -101,10 +101,8 @@ def test_a_race_of_agents_that_rest_already_is_over_at_once(world: RaceWorld) ->
     """Nobody is asked, and nobody is asked again and again."""
     limited: list[dict[str, object]] = [{"again": True, "do": [LIMIT]}]
     world.play(demo=limited, understudy=limited, extra=limited)
-    world.start_daemon()
     for _ in range(2):
-        race = world.race("demo", "understudy", test=TEST)
-        world.wait_for_race(race, "scored")
+        race, _view = race_over(world, "demo", "understudy", test=TEST)
         assert [one["how"] for one in world.runners(race)] == ["limited", "limited"]
         assert "The first reset is at " in str(world.runners(race)[0]["why"])
 
@@ -180,13 +178,10 @@ def test_a_secret_in_the_test_command_is_used_and_kept_nowhere(world: RaceWorld)
     }
     world.environ |= {"DB_PASSWORD": secrets["known-secret"]}
     world.play(demo=edit("shed.txt", RED))
-    world.start_daemon()
     counted = [f"test $(printf %s {secret} | wc -c) = {len(secret)}" for secret in secrets.values()]
-    race = world.race("demo", "understudy", test=" && ".join([*counted, TEST]))
-    world.wait_for_race(race, "scored")
+    race, _ = race_over(world, "demo", "understudy", test=" && ".join([*counted, TEST]))
     assert [runner["test"] for runner in world.runners(race)] == ["passed", "passed"]
-    with open(f"{world.folders.races}/{race}/journal.jsonl", encoding="utf-8") as file:
-        journal = file.read()
+    journal = Path(f"{world.folders.races}/{race}/journal.jsonl").read_text("utf-8")
     for kind, secret in secrets.items():
         assert secret[4:] not in journal
         assert f"[redacted: {kind}]" in journal

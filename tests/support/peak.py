@@ -1,4 +1,4 @@
-"""How much memory a process has held at most."""
+"""How much memory a process has held at most, and how much processor time it took."""
 
 
 def read_peak_mb(pid: int | str = "self") -> float:
@@ -8,3 +8,10 @@ def read_peak_mb(pid: int | str = "self") -> float:
     """
     with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
         return next(int(line.split()[1]) for line in file if line.startswith("VmHWM")) / 1024
+
+
+def read_ticks(pid: int) -> int:
+    """Processor time of the process so far, its threads included, in the clock's ticks (proc(5))."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])

@@ -89,12 +89,35 @@ class Person:
         """Look until the screen shows `text`."""
         self.wait_until(lambda: text in self.text(), repr(text))
 
-    def type(self, data: bytes) -> None:
-        """Press keys, or paste: as much as it takes, reading meanwhile as a terminal does."""
+    def type(self, data: bytes, shows: str = "") -> None:
+        """Press keys, or paste: as much as it takes, reading meanwhile as a terminal does.
+
+        Then look until the screen `shows` that.
+        """
         while data:
             with contextlib.suppress(BlockingIOError):
                 data = data[os.write(self.master, data) :]
             self.look(0)
+        if shows:
+            self.wait_for(shows)
+
+    def press(self, key: bytes, seen: Callable[[], bool], what: str = "the key to count") -> None:
+        """Press `key` until it counts: one that comes right after another, or a screen, is not meant for it.
+
+        It is pressed once at least: a screen that is half painted looks like another one.
+        """
+        again = 0.0
+
+        def look() -> bool:
+            nonlocal again
+            if again and seen():
+                return True
+            if time.monotonic() >= again:
+                self.type(key)
+                again = time.monotonic() + 3
+            return False
+
+        self.wait_until(look, what)
 
     def resize(self, rows: int, cols: int) -> None:
         """Change the window's size."""

@@ -70,11 +70,14 @@ def seat(
     *words: str,
     rows: int = 30,
     cols: int = 100,
+    shows: str = "",
     variables: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[Person]:
-    """A person at a terminal of that size, having typed `agent-relay` and `words`."""
+    """A person at a terminal of that size, having typed `agent-relay` and `words`, which `shows` this."""
     command = preloaded.Command(words, _build_environ(world, variables), world.project)
     with at_terminal(command, rows=rows, cols=cols) as person:
+        if shows:
+            person.wait_for(shows)
         yield person
 
 

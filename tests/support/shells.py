@@ -42,14 +42,28 @@ class ShellPerson:
             world.terminals.append(self.terminal)
         self.wait_for(r"(?m)^>")
 
-    def type(self, line: str) -> None:
-        """The person types `line` and presses Enter."""
+    def type(self, line: str, shows: str = "") -> None:
+        """The person types `line` and presses Enter; then the screen matches `shows`."""
         self.terminal.send(f"{line}\r")
+        if shows:
+            self.wait_for(shows)
+
+    def press(self, keys: str, shows: str) -> None:
+        """The person presses `keys`; then the screen matches `shows`."""
+        self.terminal.send(keys)
+        self.wait_for(shows)
+
+    def begin(self, message: str) -> None:
+        """The person sends `message`, and the agent has begun with it."""
+        self.type(message, shows="I begin")
+
+    def attach(self) -> None:
+        """The person opens the agent's own screen."""
+        self.type("/attach", shows="ready . demo")
 
     def turn(self, message: str, *, agent: str = "demo") -> None:
         """The person sends `message`, which the agent answers as it answers any."""
-        self.type(message)
-        self.wait_for(rf"{agent} > {message}\s+{agent} heard you")
+        self.type(message, shows=rf"{agent} > {message}\s+{agent} heard you")
         self.wait_idle()
 
     def wait_for(self, pattern: str) -> None:

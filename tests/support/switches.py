@@ -104,6 +104,11 @@ class Switches:
         os.write(notices, b"!")
         os.close(notices)
 
+    def hand_on(self) -> None:
+        """Bob has the session, and the person sees it."""
+        self.answer("busy", leg="two")
+        self.person.wait_for("I am bob")
+
     def refuse(self) -> None:
         """Nothing can be held back from now on."""
         with open(f"{self.folder}/refuses", "w", encoding="utf-8"):

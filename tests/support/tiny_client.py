@@ -14,6 +14,7 @@ from agent_relay.client.autostart import connect_or_start
 from agent_relay.client.connection import Connection, find_daemon_pid
 from agent_relay.system.disk.folders import Folders, ensure_private, get_folders
 from agent_relay.system.disk.locks import take_lock
+from agent_relay.system.processes import born, wait_for_end
 
 ROOT = str(Path(__file__).resolve().parents[2])
 COMMAND = [sys.executable, f"{ROOT}/tests/support/tiny_daemon.py", "--detached"]
@@ -27,6 +28,16 @@ def start(folders: Folders) -> Connection:
 def read_lines(path: str) -> list[str]:
     """A text file's lines."""
     return Path(path).read_text(encoding="utf-8").splitlines()
+
+
+def end_daemon(folders: Folders, number: int = signal.SIGKILL) -> None:
+    """The daemon of these folders was sent that signal, and is gone."""
+    pid = find_daemon_pid(folders)
+    assert pid is not None
+    begun = born(pid)
+    assert begun is not None
+    os.kill(pid, number)
+    assert wait_for_end([(pid, begun)], limit_s=60)
 
 
 def live_folders(monkeypatch: pytest.MonkeyPatch) -> Iterator[Folders]:

@@ -43,6 +43,10 @@ class TmuxPane:
         """What the pane shows now."""
         return "\n".join(self.rows)
 
+    def read(self, form: str) -> str:
+        """What tmux says of the pane in this form of its own."""
+        return self._run("display-message", "-p", form).strip()
+
     def send(self, text: str) -> None:
         """Type `text`."""
         self._run("send-keys", "-l", "--", text)

@@ -187,10 +187,7 @@ def test_what_is_unknown_stays_unknown() -> None:
     )
     assert (without.files_changed, without.events) == (1, None)
     lacking = PacketUse(lacks="its record is gone")
-    assert build_packet_use(lacking) == {
-        "lacks": "its record is gone",
-        "text": "unknown: its record is gone",
-    }
+    assert build_packet_use(lacking) == {"lacks": "its record is gone", "text": "unknown: its record is gone"}
     assert render_packet_use(lacking) == "unknown: its record is gone"
 
 

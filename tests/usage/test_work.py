@@ -31,12 +31,14 @@ BEGIN = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 ZERO = 1_795_168_800_000
 
 
-def fold(*steps: tuple[float, Body], now_s: float = 1000) -> SessionWork | None:
+def fold(*steps: tuple[float, Body], now_s: float = 1000) -> SessionWork:
     """The work of a journal of (seconds, body)."""
     events = [
         Event(number, BEGIN + timedelta(seconds=at), 1, body) for number, (at, body) in enumerate(steps, 1)
     ]
-    return fold_work(events, BEGIN + timedelta(seconds=now_s))
+    work = fold_work(events, BEGIN + timedelta(seconds=now_s))
+    assert work is not None
+    return work
 
 
 def limit(leg: str, agent: str) -> SignalSeen:
@@ -70,7 +72,6 @@ FAILOVER: tuple[tuple[float, Body], ...] = (
 def test_a_failover_is_told_in_spans_limits_and_its_latency() -> None:
     """From the limit at 10 s to the successor at work at 16 s: 6 s. The limit told twice was hit once."""
     work = fold(*FAILOVER)
-    assert work is not None
     assert [(span.state, span.leg, span.begin - ZERO, span.end - ZERO) for span in work.spans] == [
         (State.STARTING, "", 0, 1000),
         (State.STARTING, "a", 1000, 4000),
@@ -104,7 +105,6 @@ def test_a_handover_for_a_budget_is_not_measured_from_a_limit_of_long_before() -
         (105, LegBusy("c")),
         (105, HandoffConfirmed("i", "c")),
     )
-    assert work is not None
     assert [(one.from_leg, one.leg, one.took_ms) for one in work.passings] == [
         ("a", "b", 6000), ("b", "c", 5000)
     ]  # fmt: skip
@@ -121,11 +121,9 @@ def test_what_is_under_way_lasts_until_now_and_what_failed_is_no_handoff() -> No
         (6, HandoffFailed("h", "begun", "why")),
         now_s=100,
     )
-    assert failed is not None
     assert failed.passings == []
     assert (failed.spans[-1].state, failed.spans[-1].end - ZERO) == (State.LIMITED, 100_000)
     living = fold((0, CREATED), (1, LegStarting("a", "one", 1)), (2, LegBusy("a")), now_s=60)
-    assert living is not None
     assert (living.spans[-1].state, living.spans[-1].end - ZERO) == (State.BUSY, 60_000)
     assert living.legs[0].end - ZERO == 60_000
     by_hand = fold(
@@ -137,7 +135,6 @@ def test_what_is_under_way_lasts_until_now_and_what_failed_is_no_handoff() -> No
         (5, LegReady("b")),
         (6, HandoffConfirmed("h", "b")),
     )
-    assert by_hand is not None
     assert [(one.took_ms, one.is_failover) for one in by_hand.passings] == [(3000, False)]
 
 
@@ -151,9 +148,8 @@ def test_an_adopted_leg_owns_its_whole_history() -> None:
         (0, LegEnded("a", "exited", 0)),
         (0, SessionEnded("adopted from one")),
     )
-    assert work is not None
     assert [(leg.begin, leg.end, leg.natives) for leg in work.legs] == [(0, ZERO, ["n1"])]
-    assert fold((0, Unknown("session.imagined", {}))) is None
+    assert fold_work([Event(1, BEGIN, 1, Unknown("session.imagined", {}))], BEGIN) is None
 
 
 def test_a_moment_belongs_to_the_leg_that_was_at_work() -> None:
@@ -171,8 +167,6 @@ def test_what_relay_asked_for_is_of_the_leg_it_was_asked_for() -> None:
     used = {"input": 10, "cached": 20, "cache_write": 1, "output": 5, "reasoning": 2}
     asked = (12.5, DigestEnded("h", "two", "written", model="m", **used))
     work = fold(*FAILOVER[:9], asked, *FAILOVER[9:])
-    assert work is not None
     assert work.requests == [RelayRequest(ZERO + 12_500, "b", "two", "m", (10, 20, 1, 5, 2))]
     alone = fold(*FAILOVER[:9], asked)
-    assert alone is not None
     assert [one.leg for one in alone.requests] == ["a"]

@@ -161,19 +161,6 @@ def test_a_signal_ends_the_agent_politely_and_the_chat(world: RelayWorld) -> Non
     assert chat(world, "--continue", session)[0] == 0
 
 
-def test_a_daemon_that_dies_costs_nothing(world: RelayWorld) -> None:
-    """The agent works on, the next daemon adopts it, the other one is told all it said."""
-    play(world, [SLOW, AGREES], [AGREES])
-    process = start_chat(world, "demo", "understudy", "Paint it")
-    wait_begun(world)
-    kill(int(str(world.ask("daemon.status")["pid"])))
-    out, err = process.communicate(timeout=120)
-    assert process.returncode == 0, err
-    assert out.decode().startswith("## demo\n\nI begin.\nI end.\n\n## understudy\n\nIt is fine.")
-    ((told,),) = read_prompts(world, "understudy")
-    assert '<message from="demo">\nI begin.\n\nI end.\n</message>' in told
-
-
 def test_a_killed_chat_ends_with_its_turn(world: RelayWorld) -> None:
     """Agents that go on talking with nobody there would cost money until somebody notices."""
     play(world, [SLOW, AGREES], [AGREES])

@@ -87,11 +87,12 @@ def test_a_session_at_work_is_no_damaged_one_whatever_became_of_its_journal(at_w
     assert stopped.status == 0, stopped.err
 
 
-@pytest.mark.size("every")
 def test_the_command_doctor_names_puts_a_damaged_session_aside(world: World) -> None:
     """Somebody who does not know our files needs one line to copy; nothing is lost by it."""
     index = Path(world.home, "state", "sessions")
     folder = damage(world.cwd, str(index), make_unreadable)
+    status = world.run("status")
+    assert (status.status, "unreadable" in status.out) == (0, True)
     findings = json.loads(world.run("doctor", "--json").out)["findings"]
     (found,) = [finding for finding in findings if DAMAGED in finding["what"]]
     assert found["level"] == "note"

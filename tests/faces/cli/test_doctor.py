@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,9 @@ import pytest
 from agent_relay.system.processes import list_pids
 from tests.faces.cli_run import World
 from tests.house import tree
-from tests.support.default_signals import restore_default_signals
 from tests.support.installations import Installation
+from tests.support.piped import Piped, piped
+from tests.support.preloaded import Command
 from tests.support.relay_world import RelayWorld, is_stopped, relay_world, wait_until
 from tests.support.seats import run, seat
 
@@ -36,13 +38,17 @@ def world(world: World) -> World:
 def install(world: World, name: str, script: str) -> None:
     """A program of that name is first on the PATH."""
     path = f"{world.home}/bin/{name}"
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(f"#!/bin/sh\n{script}\n")
+    Path(path).write_text(f"#!/bin/sh\n{script}\n", "utf-8")
     os.chmod(path, 0o700)
 
 
 def variables(world: World) -> dict[str, str]:
     return {**KEYS, "PATH": f"{world.home}/bin:{os.defpath}"}
+
+
+def start(world: World, *words: str) -> AbstractContextManager[Piped]:
+    """The command under way."""
+    return piped(Command(words, world.environ() | variables(world), world.cwd))
 
 
 def examine(world: World) -> dict[str, dict[str, str]]:
@@ -66,8 +72,7 @@ def test_agents_tools_that_are_not_installed_are_told_by_whether_somebody_asked(
     """Most users never miss them; whoever turned them on has to learn why no agent has any."""
     lacks = f"{world.home}/lacks"
     os.mkdir(lacks)
-    with open(f"{lacks}/sitecustomize.py", "w", encoding="utf-8") as file:
-        file.write("import sys; sys.modules['mcp'] = None")
+    Path(f"{lacks}/sitecustomize.py").write_text("import sys; sys.modules['mcp'] = None", "utf-8")
     told = {}
     for setting in ("", "agent_tools = true\n", "agent_tools = false\n"):
         world.configure(setting)
@@ -98,9 +103,9 @@ def test_agents_are_asked_side_by_side_within_one_limit(world: World) -> None:
     """
     for name in ("claude", "codex", "gemini"):
         install(world, name, "sleep 7002 & sleep 7002")
-    with start(world, "doctor", "--json") as process:
+    with start(world, "doctor", "--json") as doctor:
         wait_until(lambda: len(find_sleepers(7002)) == 6, "all are asked at once")
-        out, _ = process.communicate(timeout=60)
+        out = doctor.stdout.read()
     late = [one for one in json.loads(out)["findings"] if "within 10 s" in one["what"]]
     assert [one["what"].split()[0] for one in late] == ["claude", "codex", "gemini"]
     assert late[0] == {
@@ -116,8 +121,7 @@ def test_an_agent_that_cannot_work_is_not_told_as_one_that_can(world: World) -> 
     """A program that ends by a signal or with an error was `ok unknown`, and counted for a handoff."""
     install(world, "claude", "kill -SEGV $$")
     install(world, "codex", "echo 'env: node: No such file or directory' >&2; exit 127")
-    with open(f"{world.home}/bin/gemini", "w", encoding="utf-8") as file:
-        file.write("no program\n")
+    Path(f"{world.home}/bin/gemini").write_text("no program\n", "utf-8")
     os.chmod(f"{world.home}/bin/gemini", 0o700)
     found = {name: one["what"] for name, one in examine(world).items()}
     assert found["claude"] == "claude was ended by SIGSEGV when it was asked for its version"
@@ -142,34 +146,15 @@ def test_what_an_agent_writes_for_ever_is_not_waited_for(world: World) -> None:
 def test_each_line_is_out_as_soon_as_it_is_found(world: World) -> None:
     """Twenty seconds of silence look like a program that hangs."""
     install(world, "claude", "exec sleep 7004")
-    with start(world, "doctor") as process:
-        assert process.stdout is not None
-        assert process.stdout.readline().startswith(b"ok      agent-relay ")
-        assert find_sleepers(7004) != [] or process.poll() is None
-        for line in process.stdout:
-            if line.startswith(b"ok      git "):
+    with start(world, "doctor") as doctor:
+        assert doctor.stdout.readline().startswith("ok      agent-relay ")
+        assert find_sleepers(7004) != [] or doctor.process.poll() is None
+        for line in doctor.stdout:
+            if line.startswith("ok      git "):
                 break
-        assert process.poll() is None
-        process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 130
+        assert doctor.process.poll() is None
+        assert doctor.end(signal.SIGINT) == 130
     wait_until(lambda: find_sleepers(7004) == [], "nothing is left of it")
-
-
-@contextlib.contextmanager
-def start(world: World, *words: str) -> Iterator[subprocess.Popen[bytes]]:
-    with subprocess.Popen(
-        [sys.executable, "-m", "agent_relay", *words],
-        cwd=world.cwd,
-        env=world.environ() | variables(world),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        preexec_fn=restore_default_signals,  # noqa: PLW1509 - no other thread runs here
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=lambda one: one.name)
@@ -177,24 +162,20 @@ def test_a_doctor_that_is_ended_leaves_no_process(world: World, number: signal.S
     """What it asks must not outlive whoever asked."""
     seconds = 7100 + number
     install(world, "claude", f"sleep {seconds} & sleep {seconds}")
-    with start(world, "doctor", "--json") as process:
+    with start(world, "doctor", "--json") as doctor:
         wait_until(lambda: len(find_sleepers(seconds)) == 2, "the agent is asked")
-        process.send_signal(number)
-        out, err = process.communicate(timeout=60)
-    assert (process.returncode, out, err) == (128 + number, b"", b"")
+        assert doctor.end(number) == 128 + number
+        assert (doctor.stdout.read(), doctor.stderr.read()) == ("", "")
     wait_until(lambda: find_sleepers(seconds) == [], "nothing is left of it")
 
 
 def test_a_reader_who_leaves_early_ends_it(world: World) -> None:
     """`doctor | head -1` is no mistake of ours."""
     install(world, "claude", "sleep 7005 & sleep 7005")
-    with start(world, "doctor") as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        process.stdout.close()
-        assert process.wait(60) == 141
-        assert process.stderr is not None
-        assert process.stderr.read() == b""
+    with start(world, "doctor") as doctor:
+        doctor.stdout.readline()
+        doctor.stdout.close()
+        assert (doctor.wait(), doctor.stderr.read()) == (141, "")
     wait_until(lambda: find_sleepers(7005) == [], "nothing is left of it")
 
 
@@ -261,8 +242,7 @@ def test_something_else_in_the_place_of_the_folder_is_a_problem(world: World) ->
 
 def test_a_file_in_the_place_of_a_home_is_a_problem_and_no_mistake_of_ours(world: World) -> None:
     """It ended with a crash report."""
-    with open(f"{world.home}/file", "w", encoding="utf-8"):
-        pass
+    Path(f"{world.home}/file").touch()
     done = world.run_with({"AGENT_RELAY_HOME": f"{world.home}/file/relay"}, "doctor")
     assert (done.status, done.err) == (1, "")
     assert f"problem cannot make the folder {world.home}/file/relay/run: Not a directory" in done.out
@@ -325,8 +305,7 @@ def test_a_terminal_shows_whom_is_waited_for(hosted: RelayWorld) -> None:
     os.mkdir(f"{hosted.folder}/bin")
     install(World(hosted.folder, hosted.project), "claude", "exec sleep 7006")
     there = {**KEYS, "PATH": f"{hosted.folder}/bin:{os.defpath}"}
-    with seat(hosted, "doctor", variables=there) as person:
-        person.wait_for("asking claude: at most 10 s")
+    with seat(hosted, "doctor", variables=there, shows="asking claude: at most 10 s") as person:
         assert "git version" in person.text()
         assert person.wait_for_end() == 1
         shown = person.text()

@@ -27,10 +27,8 @@ def test_a_document_is_written_and_the_next_agent_starts_with_it(world: RelayWor
     """One line behind the relay key is all that a handoff takes."""
     let_it_write(world, 'while ! test -e "$HOME/go"; do sleep 0.05; done; echo "## Goal"; echo Paint.')
     session = begin_talk(world)
-    with seat(world, "attach") as person:
-        person.wait_for("ready | writer")
-        person.type(b"\x1d/handoff the door\r")
-        person.wait_for("the agent writes a handoff document 1 s   Esc cancels")
+    with seat(world, "attach", shows="ready | writer") as person:
+        person.type(b"\x1d/handoff the door\r", shows="the agent writes a handoff document 1 s   Esc cancels")
         with open(f"{world.home}/go", "w", encoding="utf-8"):
             pass
         found = world.wait_for(session, lambda now: len(now.done) == 1, "the next agent took over")
@@ -49,16 +47,13 @@ def test_escape_cancels_the_document_and_an_agent_that_ends_ends_the_waiting(wor
     let_it_write(world, 'touch "$HOME/begun"; sleep 600')
     session = begin_talk(world)
     living = world.find_workers()
-    with seat(world, "attach") as person:
-        person.wait_for("ready | writer")
+    with seat(world, "attach", shows="ready | writer") as person:
         person.type(b"\x1d/handoff\r")
         wait_until(lambda: os.path.exists(f"{world.home}/begun"), "the agent writes")
         person.wait_for("Esc cancels")
         person.type(b"half a line")
-        person.type(b"\x1b")
-        person.wait_for("Handoff cancelled")
-        person.type(b" ")
-        person.wait_for("> half a line")
+        person.type(b"\x1b", shows="Handoff cancelled")
+        person.type(b" ", shows="> half a line")
         assert world.session(session).handoff is None
         assert world.session(session).agent == "writer"
         clients = {pid for pid, line in world.processes().items() if " attach" in line}
@@ -80,8 +75,7 @@ def test_a_document_that_is_none_hands_nothing_over(world: RelayWorld) -> None:
         ):
             let_it_write(world, script)
             person.wait_for("ready | writer")
-            person.type(b"\x1d/handoff\r")
-            person.wait_for(message)
+            person.type(b"\x1d/handoff\r", shows=message)
             person.type(b" ")
         person.wait_for("ready | writer")
     assert world.session(session).handoff is None

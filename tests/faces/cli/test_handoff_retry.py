@@ -24,8 +24,7 @@ def test_a_retry_on_a_terminal_shows_the_successor() -> None:
     """Who has it tried again wants to see it work, as after `agent-relay AGENT`."""
     with mutable_world() as world:
         session, handoff = _leave_cancelled(world)
-        with seat(world, "handoff", "retry", handoff) as person:
-            person.wait_for("ready | understudy")
+        with seat(world, "handoff", "retry", handoff, shows="ready | understudy") as person:
             person.type(b"\x1d/detach\r")
             assert person.wait_for_end() == 0
             assert "Detached; understudy keeps working." in person.text()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from tests.faces.terminals import Terminals, press
+from tests.faces.terminals import Terminals, press, see
 from tests.house import tree
 from tests.support.installations import Installation
 from tests.support.relay_world import wait_until
@@ -71,8 +71,7 @@ def test_the_relay_key_works_and_says_what_cannot(terminals: Terminals, installa
     child.send("\x1d/use understudy\r")
     child.expect("agent-relay is no longer installed in")
     child.send("q")
-    child.send("hello\r")
-    child.expect_exact("demo heard you")
+    see(child, "demo heard you", typed="hello\r")
     child.send("\x1d/detach\r")
     child.expect("Detached; demo keeps working")
     child.expect(pexpect.EOF)

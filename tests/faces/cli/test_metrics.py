@@ -288,8 +288,7 @@ def test_a_damaged_journal_and_a_bad_database_are_told_of_below_the_figures(worl
     with open(journal, "a", encoding="utf-8") as file:
         file.write("not json\n")
     os.makedirs(f"{world.home}/.local/share/opencode")
-    with open(f"{world.home}/.local/share/opencode/opencode.db", "w", encoding="utf-8") as file:
-        file.write("no database")
+    Path(f"{world.home}/.local/share/opencode/opencode.db").write_text("no database", "utf-8")
     done = world.run("metrics")
     assert done.status == 0
     assert "own-1 claude" in done.out
@@ -301,8 +300,7 @@ def test_nothing_used_is_not_said_of_what_cannot_be_read(tmp_path: os.PathLike[s
     """The only database there is may hold a month's work: without a word of it the figures look whole."""
     world = create_world(f"{tmp_path}")
     os.makedirs(f"{world.home}/.local/share/opencode")
-    with open(f"{world.home}/.local/share/opencode/opencode.db", "w", encoding="utf-8") as file:
-        file.write("no database")
+    Path(f"{world.home}/.local/share/opencode/opencode.db").write_text("no database", "utf-8")
     _write(f"{world.home}/.claude/projects/w/own.jsonl", {"type": "assistant", "message": 1}, {})
     unread = [
         "Lines that could not be read: 1.",

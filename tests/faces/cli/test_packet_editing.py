@@ -9,6 +9,7 @@ import pytest
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.faces.cli.session.packet import find_editor
 from agent_relay.store.edit_buffer import open_edit_buffer, sweep_edit_buffers
+from agent_relay.system.processes import born, wait_for_end
 from tests.faces.cli.test_packet_carry import bring, editor
 from tests.faces.cli_run import World
 from tests.support import preloaded
@@ -42,18 +43,10 @@ def kill_an_edit(world: World, script: str) -> int:
 
 
 def end(pid: int) -> None:
-    handle = os.pidfd_open(pid)
-    signal.pidfd_send_signal(handle, signal.SIGKILL)
-    wait_until(lambda: is_dead(pid), "the editor is gone")
-    os.close(handle)
-
-
-def is_dead(pid: int) -> bool:
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-            return file.read().rpartition(")")[2].split()[0] in {"Z", "X"}
-    except (FileNotFoundError, ProcessLookupError):
-        return True
+    begun = born(pid)
+    assert begun is not None
+    os.kill(pid, signal.SIGKILL)
+    assert wait_for_end([(pid, begun)], limit_s=60)
 
 
 @pytest.mark.size("test")

@@ -59,7 +59,7 @@ PACKET: dict[str, object] = {
         {"path": "door.py", "status": "read"},
     ],
     "validation_runs": [
-        {"kind": "lint", "command": "make lint", "exit_code": 0, "verdict": "passed", "changed_since": 2},
+        {"kind": "lint", "command": "make lint", "exit_code": 0, "verdict": "passed", "changed_since": 2}
     ],
     "unprocessed_prompt": {"text": "and the roof?", "source": at(9, 70)},
     "cuts": [
@@ -120,13 +120,15 @@ def test_what_the_successor_is_told_stands_there_with_where_it_is_from(world: Wo
 
 
 def test_the_text_is_what_its_target_reads_and_nothing_else(world: World) -> None:
-    """Scripts feed it to other agents: no remark, no escape, and not another line end."""
+    """Scripts feed it to other agents: no remark, no escape, no other line end; the schema is for checks."""
     text = show(world, PACKET, "--text")
     path = world.run("packet", "path").out.strip()
     assert text == Path(path).read_text()
     assert text.startswith("<handoff-context>\n")
     assert world.run("packet", "show", "--text", "--json").status == 2
     assert json.loads(world.run("packet", "show", "--json").out)["task"] == PACKET["task"]
+    schema = json.loads(world.run("packet", "schema").out)
+    assert schema["properties"]["schema"]["const"] == PACKET["schema"]
 
 
 def test_what_a_person_took_out_of_the_text_is_not_shown_as_told(world: World) -> None:

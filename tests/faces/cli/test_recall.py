@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import shutil
 import sqlite3
 from contextlib import closing
@@ -13,6 +14,7 @@ import pytest
 from agent_relay.domain.facts import Facts
 from agent_relay.sources.transcript_reader import read_whole_facts
 from tests.faces.cli_run import Done, World
+from tests.redact.planted import BASE64, make
 from tests.support.corpus import Sample, lay_out
 from tests.support.lineages import LATER, PastLeg, write_lineage
 from tests.support.sizes import sized
@@ -125,12 +127,16 @@ def test_what_was_planted_in_a_long_conversation_is_found_and_no_secret_is_shown
 
 
 def test_all_legs_are_searched_and_each_turn_says_whose_it_is(world: World) -> None:
-    """The successor's predecessor had one itself."""
+    """The successor's predecessor had one itself; a program reads the same fields every time."""
     first = claude_leg(world, 1, ("Use PostgreSQL 14 for the orders table.", "Done, orders is on 14."))
     second, _ = corpus_leg(lay_out("codex-long", world.home), 2)
     third = claude_leg(world, 3, ("The queue is called parcels-eu.", "Named so."), ("ok", "Going on."))
     lay_session(world, first, second, third)
-    (row,) = view(world.run("recall", "orders", "table", "--limit", "1", "--json"))["turns"]
+    found = json.loads(world.run("recall", "orders", "table", "--limit", "1", "--json").out)
+    assert sorted(found) == ["about", "lacks", "query", "session", "turns"]
+    assert (found["session"], found["query"], found["lacks"]) == (SESSION, "orders table", [])
+    (row,) = found["turns"]
+    assert sorted(row) == ["agent", "at", "leg", "number", "score", "text", "turn"]
     assert (row["turn"], row["leg"], row["agent"], row["number"]) == ("1:1", 1, "claude", 1)
     (row,) = view(world.run("recall", "parcels-eu", "--limit", "1", "--json"))["turns"]
     assert (row["turn"], row["leg"]) == ("claude:1", 3)
@@ -182,16 +188,6 @@ def test_a_whole_turn_is_printed_by_agent_or_leg_and_the_newest_without(world: W
     assert (done.status, done.err.splitlines()[1:]) == (1, ["  It has turns of claude."])
     assert world.run("recall", "--turn", "7:1").status == 1
     assert world.run("recall", "--turn", "latest").status == 2
-
-
-def test_the_document_names_the_session_and_what_it_is(world: World) -> None:
-    """A program reads the same fields every time."""
-    lay_session(world, claude_leg(world, 1, ("Rename the flag to --dry-run.", "Renamed.")))
-    found = json.loads(world.run("recall", "dry-run", "--json").out)
-    assert sorted(found) == ["about", "lacks", "query", "session", "turns"]
-    assert (found["session"], found["query"], found["lacks"]) == (SESSION, "dry-run", [])
-    (row,) = found["turns"]
-    assert sorted(row) == ["agent", "at", "leg", "number", "score", "text", "turn"]
 
 
 def test_nothing_found_is_said_and_a_status_of_its_own(world: World) -> None:
@@ -365,3 +361,24 @@ def test_a_database_that_holds_several_sessions_gives_only_the_legs_own(world: W
     asked = next(said.text for said in facts.conversation if said.role == "user")
     done = world.run("recall", "--", *asked.split()[:30])
     assert (done.status, done.out) == (1, "")
+
+
+@pytest.mark.size("every")
+def test_lines_from_the_middle_of_a_private_key_are_not_shown(world: World) -> None:
+    """They look like any base64; what shows them for what they are may be in another turn, or far above."""
+    chance = random.Random(107)  # noqa: S311 - reproducible, not secret
+    *body, other = [make(chance, BASE64, 64) for _ in range(321)]
+    whole = "\n".join(("-----BEGIN PRIVATE KEY-----", *body[:26], "-----END PRIVATE KEY-----"))
+    long = "\n".join(
+        ("word " * 2000, "Private-Lines: 320", *body, "the lathe stands there", "word " * 20_000)
+    )
+    lay_session(
+        world,
+        claude_leg(world, 1, ("here it is", whole), ("and the zebra?", "\n".join((*body[8:12], other)))),
+        claude_leg(world, 2, ("it is long", long)),
+    )
+    for words in (("zebra",), ("--turn", "1:2"), ("lathe",)):
+        out = world.run("recall", *words, "--json").out
+        assert words[-1] in out
+        assert [line for line in body if line[8:30] in out] == []
+    assert other in world.run("recall", "zebra").out

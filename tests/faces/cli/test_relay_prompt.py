@@ -1,18 +1,21 @@
-"""Behind the relay key the plain commands answer, about the session one is in, without leaving it."""
+"""Behind the relay key the plain commands answer about the session one is in, and explain themselves."""
 
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from agent_relay.client.connection import find_daemon_pid
-from agent_relay.domain.errors import WrongUseError
+from agent_relay.client.connection import Connection, find_daemon_pid
+from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.state import State
 from agent_relay.faces.cli.command_help import render_key_help
-from agent_relay.faces.cli.commands import COMMANDS
+from agent_relay.faces.cli.commands import COMMANDS, KEY_COMMANDS
+from agent_relay.faces.cli.dispatch import run
 from agent_relay.faces.cli.session.relay_prompt import PromptContext, run_prompt_line
-from agent_relay.faces.cli.session.slash_commands import find_plain
+from agent_relay.faces.cli.session.slash_commands import find_plain, take_text
+from agent_relay.system.disk.folders import get_folders
 from tests.support.at_work import begin, has_taken_over, working_world
 from tests.support.person import Person
 from tests.support.relay_world import RelayWorld
@@ -30,8 +33,7 @@ def world() -> Iterator[RelayWorld]:
 
 def ask(person: Person, line: str, answer: str) -> None:
     """The person types a line behind the relay key, reads the answer and goes back to the agent."""
-    person.type(b"\x1d")
-    person.wait_for("/use AGENT")
+    person.type(b"\x1d", shows="/use AGENT")
     person.type(f"{line}\r".encode())
     person.wait_until(lambda: answer in person.text() and " any " in person.text(), answer)
     person.type(b"q")
@@ -73,8 +75,7 @@ def test_records_packets_and_agents_are_looked_up_without_leaving_the_agent(worl
 def test_what_is_wrong_is_said_behind_the_relay_key(world: RelayWorld) -> None:
     """An error is the command's own sentence, and the agent goes on."""
     begin(world)
-    with seat(world, "attach") as person:
-        person.wait_for("ready | demo")
+    with seat(world, "attach", shows="ready | demo") as person:
         ask(person, "/handoff show NOBODY", "no handoff has the id 'NOBODY'")
         ask(person, "/handoff retry", "missing argument")
         ask(person, "/handoff show 'open", "unterminated quote")
@@ -106,8 +107,7 @@ def test_an_agent_is_used_with_a_model_a_focus_and_what_is_expected(world: Relay
 def test_a_handoff_to_the_next_is_taken_back_and_told_of_without_leaving_the_agent(world: RelayWorld) -> None:
     """Whoever does not care who it is types no name; who sees that it is worse wants the other one back."""
     session = begin(world)
-    with seat(world, "attach") as person:
-        person.wait_for("ready | demo")
+    with seat(world, "attach", shows="ready | demo") as person:
         person.type(b"\x1d/relay the red door\r")
         found = world.wait_for(session, has_taken_over, "the next agent took over")
         assert found.done[0].focus == "the red door"
@@ -138,15 +138,12 @@ def test_a_packet_is_edited_in_the_agents_terminal(world: RelayWorld) -> None:
         person.wait_for("ready | demo")
         ask(person, "/use understudy --no-launch --task 'paint it'", "Packet for understudy:")
         assert world.session(session).agent == "demo"
-        person.type(b"\x1d/packet edit\r")
-        person.wait_for("EDITOR on 24 100")
-        person.type(b"mind the \x7f cat\r")
-        person.wait_for("understudy will read packet 1 as you left it")
+        person.type(b"\x1d/packet edit\r", shows="EDITOR on 24 100")
+        person.type(b"mind the \x7f cat\r", shows="understudy will read packet 1 as you left it")
         person.type(b"q")
         person.wait_until(lambda: "EDITOR" not in person.text(), "the agent's screen is back")
         person.wait_for("ready | demo")
-        person.type(b"hello\r")
-        person.wait_for("demo heard you")
+        person.type(b"hello\r", shows="demo heard you")
         with open(text, encoding="utf-8") as stream:
             assert stream.read().endswith("mind the cat\n")
         hand_over(world, person, session)
@@ -157,21 +154,17 @@ def test_a_packet_is_edited_in_the_agents_terminal(world: RelayWorld) -> None:
 def test_escape_ends_a_command_that_takes_long(world: RelayWorld) -> None:
     """A command that hangs must not keep anybody from the agent; no process of it stays."""
     session = begin(world)
-    with seat(world, "attach") as person:
-        person.wait_for("ready | demo")
+    with seat(world, "attach", shows="ready | demo") as person:
         living = world.find_workers()
         daemon = find_daemon_pid(world.folders)
         assert daemon is not None
         os.kill(daemon, signal.SIGSTOP)
         try:
-            person.type(b"\x1d/handoff plan\r")
-            person.wait_for("agent-relay handoff 1 s   Esc cancels")
-            person.type(b"\x1b")
-            person.wait_for("Cancelled")
+            person.type(b"\x1d/handoff plan\r", shows="agent-relay handoff 1 s   Esc cancels")
+            person.type(b"\x1b", shows="Cancelled")
         finally:
             os.kill(daemon, signal.SIGCONT)
-        person.type(b"q")
-        person.wait_for("ready | demo")
+        person.type(b"q", shows="ready | demo")
         assert world.find_workers() <= living
     assert world.session(session).state is State.READY
 
@@ -225,3 +218,90 @@ def test_a_use_without_an_agent_is_refused() -> None:
 
     with pytest.raises(WrongUseError, match="needs an agent"):
         run_prompt_line("/use --model x", PromptContext(SESSION, "/nowhere", connect, size=(24, 80)))  # type: ignore[arg-type]
+
+
+FIRST = {"use": "/use codex"}
+"""The words before what is tried, for commands that need some."""
+
+
+def refuse_to_connect() -> Connection:
+    raise AssertionError("something is asked of the daemon")
+
+
+@pytest.fixture
+def context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PromptContext:
+    """The prompt of a session; neither a daemon nor a process is needed: its folder is gone."""
+    monkeypatch.setenv("AGENT_RELAY_HOME", f"{tmp_path}/home")
+    return PromptContext(SESSION, f"{tmp_path}/tree/gone", refuse_to_connect, size=(24, 80))
+
+
+def read(line: str, context: PromptContext, capsys: pytest.CaptureFixture[str]) -> str:
+    """What is shown for the line; of what another process would be started for, what that one would say."""
+    try:
+        found = run_prompt_line(line, context)
+    except RelayError as error:
+        if "cannot be started" not in error.sentence:
+            raise
+        word, _, rest = line.partition(" ")
+        run([*find_plain(word, rest, SESSION)])
+        shown = capsys.readouterr()
+        return shown.out + shown.err
+    assert isinstance(found, tuple)
+    return "\n".join(found)
+
+
+@pytest.mark.parametrize("name", KEY_COMMANDS)
+def test_help_and_options_a_command_does_not_take_do_nothing(
+    context: PromptContext, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`/stop --help` ended the agent, `/relay --help` handed over; a mistyped option is no focus either."""
+    for option in ("--help", "-h"):
+        shown = read(f"/{name} {option}", context, capsys)
+        assert shown.lower().startswith("usage: ")
+        assert name in shown.splitlines()[0]
+        if name in FIRST:
+            assert read(f"{FIRST[name]} {option}", context, capsys) == shown
+            assert read(f"{FIRST[name]} --model m {option}", context, capsys) == shown
+    for word in ("--nope", "-x"):
+        try:
+            shown = read(f"{FIRST.get(name, f'/{name}')} {word}", context, capsys)
+        except WrongUseError as error:
+            shown = error.sentence
+        assert word in shown or shown == f"/{name} takes no arguments"
+    assert find_daemon_pid(get_folders()) is None
+
+
+def test_words_a_command_does_not_take_are_refused(context: PromptContext) -> None:
+    """What is ignored was meant somehow."""
+    for line in ("/stop x y", "/log x", "/detach x"):
+        with pytest.raises(WrongUseError, match="takes no arguments"):
+            run_prompt_line(line, context)
+
+
+def test_help_names_the_command_line_as_it_is_typed_there(
+    context: PromptContext, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It said that on the command line one types /use."""
+    assert read("/use --help", context, capsys).splitlines()[-1] == (
+        "On the command line: agent-relay AGENT --session ID"
+    )
+
+
+def test_a_misspelt_sub_command_is_no_focus() -> None:
+    """`/handoff shwo list` handed over; the command line refuses it."""
+    for text in ("shwo list", "shwo", "lst", "narative --json", "retri 01K"):
+        with pytest.raises(WrongUseError, match="/handoff has no command"):
+            take_text("handoff", text, words=KEY_COMMANDS["handoff"].words)
+
+
+def test_all_else_is_a_focus() -> None:
+    """And behind two dashes everything is."""
+    texts = {
+        **dict.fromkeys(["lint the code", "the tests", "tests", "- one\n- two", ""]),
+        "-- --help is broken": "--help is broken",
+        "-- lint first": "lint first",
+        "--": "",
+    }
+    for text, focus in texts.items():
+        told = take_text("handoff", text, words=KEY_COMMANDS["handoff"].words)
+        assert told == (text if focus is None else focus)

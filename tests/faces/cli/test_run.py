@@ -133,8 +133,13 @@ def test_a_turn_takes_no_more_legs_than_it_may(world: RelayWorld) -> None:
     assert "this turn may take no more than 1 leg" in err
 
 
-def test_what_works_without_a_screen_is_attached_by_nobody(world: RelayWorld) -> None:
-    """A terminal would stay empty; the conversation can be opened on a screen when the turn is over."""
+def test_what_works_without_a_screen_is_attached_by_nobody_and_takes_no_second_turn(
+    world: RelayWorld,
+) -> None:
+    """A terminal would stay empty; the conversation can be opened on a screen when the turn is over.
+
+    Two processes in one conversation would answer each other.
+    """
     process = start(world, "demo", "slow")
     session = wait_begun(world)
     for words in (
@@ -145,6 +150,8 @@ def test_what_works_without_a_screen_is_attached_by_nobody(world: RelayWorld) ->
         done = preloaded.run(words, env=world.environ, cwd=world.project)
         assert (done.returncode, done.stdout) == (2, b"")
         assert b"works without a screen" in done.stderr
+    status, _, err = run(world, "demo", "hello", "--continue", session)
+    assert (status, "is at work" in err) == (2, True)
     # Somebody else's session here is not taken for it.
     assert world.open("demo")["session"] != session
     process.send_signal(signal.SIGINT)
@@ -208,8 +215,7 @@ def test_attach_means_the_session_that_has_a_screen(world: RelayWorld) -> None:
     process = start(world, "demo", "slow")
     wait_until(lambda: len(find_sessions(world)) == 2, "the script's session")
     other = wait_begun(world)
-    with seat(world, "attach") as person:
-        person.wait_for("a scripted agent, no account needed")
+    with seat(world, "attach", shows="a scripted agent, no account needed") as person:
         world.ask("session.stop", session=mine)
         person.wait_for_end()
     assert world.session(other).state is State.BUSY
@@ -237,8 +243,7 @@ def test_ctrl_c_ends_the_agent_and_shows_its_last_words(world: RelayWorld) -> No
 
 def test_a_terminal_that_goes_away_ends_the_agent_too(world: RelayWorld) -> None:
     """A closed window must not leave an agent editing files that nobody watches."""
-    with seat(world, "run", "demo", "slow") as person:
-        person.wait_for("I begin")
+    with seat(world, "run", "demo", "slow", shows="I begin") as person:
         close_window(person)
         person.wait_for_end()
     wait_until(lambda: find_agents(world) == [], "the agent is gone")

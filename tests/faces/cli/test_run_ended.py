@@ -13,16 +13,7 @@ from agent_relay.domain.state import State
 from agent_relay.faces.cli.session.run import read_task
 from tests.support.handoffs import write_screenplays
 from tests.support.relay_world import RelayWorld, kill, wait_until
-from tests.support.runs import (
-    SCENES,
-    find_agents,
-    find_sessions,
-    read_lines,
-    run,
-    run_world,
-    start,
-    wait_begun,
-)
+from tests.support.runs import SCENES, find_agents, find_sessions, read_lines, run_world, start, wait_begun
 
 pytestmark = pytest.mark.size("every")
 
@@ -109,17 +100,6 @@ def test_two_runs_at_once_do_not_meet(world: RelayWorld) -> None:
     runs = [start(world, "demo", "soon") for _ in range(2)]
     assert [process.communicate(timeout=120)[0] for process in runs] == [b"I begin.\nI end.\n"] * 2
     assert len(find_sessions(world)) == 2
-
-
-def test_a_session_at_work_takes_no_second_turn(world: RelayWorld) -> None:
-    """Two processes in one conversation would answer each other; a person's terminal is not taken over."""
-    process = start(world, "demo", "slow")
-    session = wait_begun(world)
-    status, _, err = run(world, "demo", "hello", "--continue", session)
-    assert status == 2
-    assert "is at work" in err
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=120)
 
 
 def shell(world: RelayWorld, script: str) -> tuple[int, str, str]:

@@ -134,10 +134,11 @@ def test_a_leg_of_our_own_is_not_listed(world: World) -> None:
 
 @pytest.mark.size("test")
 def test_a_session_that_cannot_be_read_is_told_of(world: World) -> None:
-    """Left out in silence it would look lost, and older work would be taken for the newest."""
+    """Left out in silence it would look lost; and one pipe there must not keep everybody from the list."""
     _plant_claude(world, "aaa", "paint it", at=1_780_000_001)
     closed = f"{world.home}/.claude/projects/-p/bbb.jsonl"
     os.makedirs(closed)
+    os.mkfifo(f"{world.home}/.claude/projects/-p/pipe.jsonl")
     done = world.run("sessions", "--native")
     assert (done.status, len(done.out.splitlines())) == (0, 2)
     why = f"cannot read the transcript {closed}: Is a directory"

@@ -35,18 +35,6 @@ def test_a_configuration_too_deep_to_read_is_a_sentence_and_78(world: World) -> 
     assert "its lists or tables are nested too deeply" in done.err
 
 
-def test_native_sessions_are_listed_past_what_is_no_file(world: World) -> None:
-    """One pipe in an agent's folder must not keep everybody from the list."""
-    folder = Path(world.home) / ".claude" / "projects" / "-p"
-    folder.mkdir(parents=True)
-    os.mkfifo(folder / "pipe.jsonl")
-    row = '{"type":"user","uuid":"u","sessionId":"s-1","cwd":"%s","message":{"role":"user","content":"hi"}}\n'
-    (folder / "s-1.jsonl").write_text(row % os.path.realpath(world.cwd))
-    done = world.run("sessions", "--native")
-    assert done.status == 0
-    assert "s-1" in done.out
-
-
 def test_a_transcript_or_a_packet_that_is_a_pipe_is_told(world: World) -> None:
     """`--transcript` names any path, and so does `packet import`."""
     pipe = f"{world.cwd}/pipe.json"

@@ -66,28 +66,20 @@ def test_a_session_is_the_users_once_they_say_so(world: World) -> None:
     assert again.err.splitlines()[0].endswith(told)
 
 
-@pytest.fixture
-def elsewhere(world: World, tmp_path: Path) -> Path:
-    """Another folder, with a session of the user's; here is a copy of it."""
-    folder = tmp_path / "elsewhere"
-    folder.mkdir()
-    write_session(folder, OWN, index=index(world))
+def test_a_copy_of_a_session_is_not_given_away_and_nobody_is_told_to_claim_it(
+    world: World, tmp_path: Path
+) -> None:
+    """A folder was copied: the one session would stand in two, and it is the user's elsewhere."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    write_session(elsewhere, OWN, index=index(world))
     write_session(Path(world.cwd), OWN, index=None)
-    return folder
-
-
-def test_a_copy_of_a_session_is_not_given_away(world: World, elsewhere: Path) -> None:
-    """The one session would stand in two folders."""
     refused = world.run("sessions", "--claim", OWN)
     assert refused.status == 2
     assert refused.err == (
         f"agent-relay: session {OWN} is in {elsewhere}, so its copy in {world.cwd} cannot be claimed\n"
         f"  Go on with it there: cd {elsewhere}\n"
     )
-
-
-def test_nobody_is_told_to_claim_a_copy(world: World, elsewhere: Path) -> None:
-    """A folder was copied: its session can be claimed nowhere, because it is the user's elsewhere."""
     told = f"1 session here is a copy of yours in {elsewhere} and is left alone.\n"
     none = "No session is running in this repository. Start one: agent-relay <agent>\n"
     assert world.run("status").out == none + told

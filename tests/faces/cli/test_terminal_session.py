@@ -5,7 +5,7 @@ import signal
 import pexpect
 import pytest
 
-from tests.faces.terminals import Spawned, Terminals, press
+from tests.faces.terminals import Spawned, Terminals, press, see
 from tests.house import tree
 
 pytestmark = pytest.mark.size("every")
@@ -28,8 +28,7 @@ def _open(terminals: Terminals, *words: str) -> Spawned:
 def _begin(terminals: Terminals) -> Spawned:
     """The same, whose agent was said hello to and has answered."""
     child = _open(terminals)
-    child.send("hello\r")
-    child.expect_exact("demo heard you")
+    see(child, "demo heard you", typed="hello\r")
     return child
 
 
@@ -43,8 +42,7 @@ def test_an_agent_named_from_another_terminal_takes_over_in_both_with_what_is_to
     (session,) = terminals.read_status()
     assert (session["agent"], session["task"]) == ("demo", "fix the bug")
     second = terminals.open("understudy", "mind the tests")
-    first.expect_exact("demo → understudy")
-    first.expect_exact("understudy goes on")
+    see(first, "demo → understudy", "understudy goes on")
     second.expect_exact("understudy goes on")
     (session,) = terminals.read_status()
     assert (session["agent"], session["task"]) == ("understudy", "fix the bug")
@@ -60,16 +58,13 @@ def test_detach_leaves_the_agent_and_attach_brings_it_back(terminals: Terminals)
     """
     terminals.world.configure('order = ["demo", "understudy"]\nrelay_key = "ctrl-t"\n')
     child = _begin(terminals)
-    child.send("\x14/detach\r")
-    child.expect_exact("Detached; demo keeps working.")
+    see(child, "Detached; demo keeps working.", typed="\x14/detach\r")
     assert _end(child) == 0
     (session,) = terminals.read_status()
     assert session["agent"] == "demo"
     again = terminals.open("attach")
-    again.expect_exact("demo heard you")
-    again.expect_exact("ready | demo")
-    again.send("leave\r")
-    again.expect_exact("demo ended with status 7.")
+    see(again, "demo heard you", "ready | demo")
+    see(again, "demo ended with status 7.", typed="leave\r")
     assert _end(again) == 1
     assert terminals.read_status() == []
 
@@ -78,13 +73,9 @@ def test_detach_leaves_the_agent_and_attach_brings_it_back(terminals: Terminals)
 def test_the_relay_prompt_answers_and_hands_over_to_the_next_of_the_order(terminals: Terminals) -> None:
     """Switching must need neither a limit nor a name that is remembered."""
     child = _begin(terminals)
-    child.send("\x1d/status\r")
-    child.expect_exact("under demo, 0 handoffs")
-    child.send(" ")
-    child.expect_exact("ready | demo")
-    child.send("\x1d/handoff the tests first\r")
-    child.expect_exact("demo → understudy")
-    child.expect_exact("understudy goes on")
+    see(child, "under demo, 0 handoffs", typed="\x1d/status\r")
+    see(child, "ready | demo", typed=" ")
+    see(child, "demo → understudy", "understudy goes on", typed="\x1d/handoff the tests first\r")
     assert "the tests first" in terminals.world.run("packet", "show").out
 
 
@@ -93,21 +84,16 @@ def test_a_killed_daemon_costs_the_person_nothing(terminals: Terminals) -> None:
     child = _open(terminals)
     status = json.loads(terminals.world.run("daemon", "status", "--json").out)
     os.kill(int(status["pid"]), signal.SIGKILL)
-    child.send("hello\r")
-    child.expect_exact("demo heard you")
+    see(child, "demo heard you", typed="hello\r")
     assert terminals.world.run("daemon", "start").status == 0
-    child.send("now the limit\r")
-    child.expect_exact("demo → understudy")
-    child.expect_exact("understudy goes on")
+    see(child, "demo → understudy", "understudy goes on", typed="now the limit\r")
 
 
 @pytest.mark.size("test")
 def test_nobody_left_is_status_three_with_the_first_reset(terminals: Terminals) -> None:
     """Scripts retry at the reset; people go home."""
     child = _open(terminals)
-    child.send("limit\r")
-    child.expect_exact("understudy goes on")
-    child.expect_exact("ready | understudy")
+    see(child, "understudy goes on", "ready | understudy", typed="limit\r")
     child.send("limit\r")
     child.expect_exact("No agent is available (demo: rests until")
     child.expect_exact("Every agent rests. First reset: demo at")
@@ -121,8 +107,7 @@ def _start_without_relay(terminals: Terminals, task: str) -> "pexpect.spawn[str]
     """The person uses the agent as it is."""
     plain = terminals.spawn(os.path.join(tree.ADAPTERS, "demo", "agent.py"), "--name", "demo")
     plain.expect_exact("ready | demo")
-    plain.send(f"{task}\r")
-    plain.expect_exact("demo heard you")
+    see(plain, "demo heard you", typed=f"{task}\r")
     return plain
 
 
@@ -138,8 +123,7 @@ def test_a_session_relay_did_not_start_is_handed_over(terminals: Terminals) -> N
     """Most people hit their limit before they have heard of relay."""
     _work_without_relay(terminals)
     child = terminals.open("understudy", "--from", "demo")
-    child.expect_exact("demo → understudy")
-    child.expect_exact("understudy goes on")
+    see(child, "demo → understudy", "understudy goes on")
     packet = terminals.world.run("packet", "show").out
     assert "paint the shed green" in packet
 
@@ -148,8 +132,7 @@ def test_a_session_relay_did_not_start_is_resumed_by_its_own_agent(terminals: Te
     """From here on its limit is relay's business."""
     _work_without_relay(terminals)
     child = terminals.open("agent", "demo", "--from", "demo")
-    child.expect_exact("> paint the shed green")
-    child.expect_exact("ready | demo")
+    see(child, "> paint the shed green", "ready | demo")
 
 
 @pytest.mark.size("test")
@@ -162,10 +145,8 @@ def test_a_session_of_the_agents_own_is_offered_beside_what_cannot_be_read(termi
     child.expect_exact(
         f"a session of demo's is left out: cannot read the transcript {closed}: Is a directory"
     )
-    child.expect_exact("demo has a session of its own here")
-    child.expect_exact("paint the shed green")
-    child.send("y\r")
-    child.expect_exact("understudy goes on")
+    see(child, "demo has a session of its own here", "paint the shed green")
+    see(child, "understudy goes on", typed="y\r")
 
 
 def test_an_offer_that_is_not_taken_starts_a_new_session(terminals: Terminals) -> None:
@@ -173,8 +154,7 @@ def test_an_offer_that_is_not_taken_starts_a_new_session(terminals: Terminals) -
     _work_without_relay(terminals)
     child = terminals.open("agent", "demo")
     child.expect_exact("Go on with it?")
-    child.send("\r")
-    child.expect_exact("ready | demo")
+    see(child, "ready | demo", typed="\r")
     (session,) = terminals.read_status()
     assert session["handoffs"] == 0
 
@@ -187,8 +167,7 @@ def test_of_several_sessions_one_is_chosen_by_its_number(terminals: Terminals) -
     child.expect_exact("Agents have sessions of their own here:")
     child.expect(r"1  demo, 0 min old: mow the lawn\s+2  demo, 0 min old: paint the shed green")
     child.expect_exact("Go on with one of them? [1-2, Enter for none]")
-    child.send("2\r")
-    child.expect_exact("understudy goes on")
+    see(child, "understudy goes on", typed="2\r")
     assert "paint the shed" in terminals.world.run("packet", "show").out
 
 

@@ -1,19 +1,15 @@
 """What is exported, read by the others' own libraries: a Prometheus client, an OTLP receiver, a webhook."""
 
-import gzip
-import http.server
 import json
 import os
 import signal
-import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.faces.export.exporter import ask, export, find_port, wait_started
+from tests.faces.export.exporter import Listener, ask, export, find_port, listen, wait_started
 from tests.support.at_work import WorkingWorld, working_world
 from tests.support.legs import wait_until
 from tests.support.seats import run
@@ -30,64 +26,29 @@ USAGE = [
 ]
 
 
-@dataclass
-class Receiver:
-    """A collector and a webhook on this machine; what they were sent, by path."""
+def read_points(receiver: Listener) -> dict[tuple[str, str], float]:
+    """The newest push, decoded by the official types: value by name and labels."""
+    pushed = receiver.heard.get("/v1/metrics", [])
+    request = ExportMetricsServiceRequest.FromString(pushed[-1]) if pushed else ExportMetricsServiceRequest()
+    points = {}
+    for metric in (one for res in request.resource_metrics for sc in res.scope_metrics for one in sc.metrics):
+        data = metric.sum if metric.HasField("sum") else metric.gauge
+        for point in data.data_points:
+            labels = ",".join(sorted(f"{one.key}={one.value.string_value}" for one in point.attributes))
+            points[metric.name, labels] = point.as_double or float(point.as_int)
+    return points
 
-    heard: dict[str, list[bytes]] = field(default_factory=dict)
-    port: int = 0
 
-    def serve(self) -> http.server.ThreadingHTTPServer:
-        """It listens from now on."""
-        receiver = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                if self.headers.get("Content-Encoding") == "gzip":
-                    body = gzip.decompress(body)
-                receiver.heard.setdefault(self.path, []).append(body)
-                self.send_response(200)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-
-            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its base's name
-                del format, args
-
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.port = server.server_port
-        threading.Thread(target=server.serve_forever, args=(0.05,)).start()
-        return server
-
-    def read_points(self) -> dict[tuple[str, str], float]:
-        """The newest push, decoded by the official types: value by name and labels."""
-        pushed = self.heard.get("/v1/metrics", [])
-        request = (
-            ExportMetricsServiceRequest.FromString(pushed[-1]) if pushed else ExportMetricsServiceRequest()
-        )
-        points = {}
-        for metric in (
-            one for res in request.resource_metrics for sc in res.scope_metrics for one in sc.metrics
-        ):
-            data = metric.sum if metric.HasField("sum") else metric.gauge
-            for point in data.data_points:
-                labels = ",".join(sorted(f"{one.key}={one.value.string_value}" for one in point.attributes))
-                points[metric.name, labels] = point.as_double or float(point.as_int)
-        return points
-
-    def read_events(self) -> list[dict[str, object]]:
-        """What the webhook was told."""
-        return [json.loads(body) for body in self.heard.get("/hook", [])]
+def read_events(receiver: Listener) -> list[dict[str, object]]:
+    """What the webhook was told."""
+    return [json.loads(body) for body in receiver.heard.get("/hook", [])]
 
 
 @pytest.fixture(scope="module")
-def receiver() -> Iterator[Receiver]:
+def receiver() -> Iterator[Listener]:
     """Somebody to push to and to tell."""
-    found = Receiver()
-    server = found.serve()
-    yield found
-    server.shutdown()
-    server.server_close()
+    with listen() as found:
+        yield found
 
 
 @pytest.fixture(scope="module")
@@ -102,9 +63,9 @@ def world() -> Iterator[WorkingWorld]:
 
 
 @pytest.fixture(scope="module")
-def port(world: WorkingWorld, receiver: Receiver) -> Iterator[int]:
+def port(world: WorkingWorld, receiver: Listener) -> Iterator[int]:
     """Where `agent-relay export` serves figures; it pushes and tells as well. Its end is a last push."""
-    found, base = find_port(), f"http://127.0.0.1:{receiver.port}"
+    found, base = find_port(), f"http://127.0.0.1:{receiver.server_port}"
     words = ["--prometheus", str(found), "--otlp", base, "--webhook", f"{base}/hook", "--interval", "1"]
     with export(world.project, world.environ, *words) as command:
         told = wait_started(command)
@@ -128,7 +89,7 @@ def scrape(port: int) -> dict[tuple[str, str], float]:
 
 
 def test_prometheus_and_a_collector_get_the_same_figures(
-    world: WorkingWorld, port: int, receiver: Receiver
+    world: WorkingWorld, port: int, receiver: Listener
 ) -> None:
     """A real limit and handoff of scripted agents, read by the official libraries of both."""
     key = ("agent_relay_tokens_total", "agent=demo,kind=input,model=scripted")
@@ -153,10 +114,10 @@ def test_prometheus_and_a_collector_get_the_same_figures(
     assert found["agent_relay_daemon_up", ""] == 1
 
     def is_pushed() -> bool:
-        return receiver.read_points().get(("agent_relay.handoffs", "agent=understudy")) == 1
+        return read_points(receiver).get(("agent_relay.handoffs", "agent=understudy")) == 1
 
     wait_until(is_pushed, "a push with the handoff")
-    points = receiver.read_points()
+    points = read_points(receiver)
     assert points["agent_relay.tokens", "agent=demo,kind=input,model=scripted"] == 1200
     assert points["agent_relay.limits", "agent=demo"] == 1
     assert points["agent_relay.agents_resting", "agent=demo,scope=account"] == 1
@@ -164,19 +125,19 @@ def test_prometheus_and_a_collector_get_the_same_figures(
 
 
 def test_a_webhook_is_told_of_it_without_anybodys_words(
-    world: WorkingWorld, port: int, receiver: Receiver
+    world: WorkingWorld, port: int, receiver: Listener
 ) -> None:
     """In the order it happened; nothing of what was typed, no path, no screen."""
     if not world.daemons:
         test_prometheus_and_a_collector_get_the_same_figures(world, port, receiver)
 
     def list_names() -> list[object]:
-        return [one["event"] for one in receiver.read_events()]
+        return [one["event"] for one in read_events(receiver)]
 
     wait_until(lambda: "handoff.confirmed" in list_names(), "the handoff is told")
     wanted = ("session.created", "leg.starting", "signal.seen", "handoff.begun", "handoff.confirmed")
     assert [name for name in dict.fromkeys(list_names()) if name in wanted] == list(wanted)
-    seen = next(one for one in receiver.read_events() if one["event"] == "signal.seen")
+    seen = next(one for one in read_events(receiver) if one["event"] == "signal.seen")
     assert (seen["agent"], seen["kind"], seen["scope"]) == ("demo", "limit", "account")
     assert seen["schema"] == "agent-relay/webhook"
     sent = b"\n".join(body for bodies in receiver.heard.values() for body in bodies).decode(

@@ -1,6 +1,5 @@
 """An exporter whose receivers are away or slow: it says so, shows it, and ends when it is told to."""
 
-import os
 import signal
 import socket
 from pathlib import Path
@@ -39,14 +38,10 @@ def test_a_collector_that_is_away_is_said_to_be_and_shown(world: World) -> None:
 
 def test_a_ledger_that_cannot_be_read_is_said_and_shown(world: World) -> None:
     """Figures without limits would be believed: once for people, and as a figure for programs."""
-    os.makedirs(f"{world.home}/state", mode=0o700)
-    ledger = f"{world.home}/state/ledger.json"
-    os.symlink("ledger.json", ledger)
+    why = world.spoil_ledger()
     port = find_port()
     with export(world.cwd, world.environ(), "--prometheus", str(port)) as command:
-        assert command.stderr.readline() == (
-            f"agent-relay: who rests is unknown: cannot read {ledger}: Too many levels of symbolic links\n"
-        )
+        assert command.stderr.readline() == f"agent-relay: who rests is unknown: {why}\n"
         assert command.stdout.readline() == f"Prometheus: http://127.0.0.1:{port}/metrics\n"
         assert "agent_relay_resting_known 0.0" in ask(port)[1].splitlines()
 

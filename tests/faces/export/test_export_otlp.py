@@ -1,7 +1,8 @@
-"""Figures are pushed to the address the user wrote, nothing of theirs goes with them, nobody waits."""
+"""Figures are pushed to the address the user wrote, or served; nothing of theirs goes along, nobody waits."""
 
 import contextlib
-import http.server
+import http.client
+import os
 import socket
 import threading
 from collections.abc import Iterator, Sequence
@@ -13,44 +14,13 @@ import requests
 from agent_relay.domain.protocol.watch_output import Figure
 from agent_relay.faces.export._figures import LatestFigures
 from agent_relay.faces.export._otlp import DirectSession, start_otlp
+from agent_relay.faces.export._prometheus import start_prometheus
 from agent_relay.system.net.delivery_report import Count, DeliveryCounter, Receiver
 from agent_relay.system.net.webhook import Address, ask_system
+from tests.faces.export.exporter import listen
 from tests.support.legs import wait_until
 
 COLLECTOR = Receiver("otlp", "The collector", "push", "pushes")
-
-
-class Collector(http.server.ThreadingHTTPServer):
-    """A collector that answers with `status`, and sends whoever it redirects on to another path."""
-
-    def __init__(self, status: int) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.status = status
-        self.heard: list[tuple[str, str]] = []
-
-
-class _Handler(http.server.BaseHTTPRequestHandler):
-    server: Collector
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.heard.append((self.path, self.headers.get("Authorization", "")))
-        self.send_response(self.server.status)
-        self.send_header("Location", f"http://localhost:{self.server.server_port}/elsewhere")
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its base's name
-        del format, args
-
-
-@contextlib.contextmanager
-def collect(status: int) -> Iterator[Collector]:
-    """A collector that runs."""
-    with Collector(status) as collector:
-        threading.Thread(target=collector.serve_forever, args=(0.05,)).start()
-        yield collector
-        collector.shutdown()
 
 
 @contextlib.contextmanager
@@ -95,16 +65,16 @@ def test_a_push_follows_no_redirect_and_takes_no_login_or_proxy_along(
     logins.chmod(0o600)
     monkeypatch.setenv("NETRC", str(logins))
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
-    with collect(307) as collector:
+    with listen(307) as collector:
         count, lines = push(collector.server_port, until="given up")
-    assert set(collector.heard) == {("/v1/metrics", "")}
+    assert (set(collector.heard), collector.logins) == ({"/v1/metrics"}, {""})
     assert (count.taken, count.trouble) == (0, "it answered 307")
     assert lines[-1] == "The collector does not take pushes: it answered 307. 1 push given up so far."
 
 
 def test_the_first_push_is_made_at_once_and_the_last_one_at_the_end() -> None:
     """Whoever wrote a wrong address must not wait a minute to hear of it."""
-    with collect(200) as collector:
+    with listen(200) as collector:
         assert push(collector.server_port, until="never") == (Count(taken=2), [])
 
 
@@ -112,23 +82,10 @@ def test_the_first_push_is_made_at_once_and_the_last_one_at_the_end() -> None:
 @pytest.mark.parametrize("status", [400, 401, 404, 503])
 def test_a_collector_that_answers_errors_is_said_to(status: int, capfd: pytest.CaptureFixture[str]) -> None:
     """Also one that is only busy, while it is still tried: in our words, once, and in nobody else's."""
-    with collect(status) as collector:
+    with listen(status) as collector:
         count, lines = push(collector.server_port, until=f"it answered {status}")
     assert count.trouble == f"it answered {status}"
     assert lines[0].startswith(f"The collector does not take pushes: it answered {status}. ")
-    assert capfd.readouterr().err == ""
-
-
-@pytest.mark.size("test")
-def test_a_collector_that_is_not_there_is_said_to_be_away(capfd: pytest.CaptureFixture[str]) -> None:
-    """Nothing hangs, and nothing is said twice."""
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        count, lines = push(unused.getsockname()[1], until="refused")
-    assert count.taken == 0
-    assert lines[0].startswith(
-        "The collector does not take pushes: it cannot be reached (Connection refused)."
-    )
     assert capfd.readouterr().err == ""
 
 
@@ -174,3 +131,36 @@ def test_an_answer_is_not_read_for_ever() -> None:
         session = DirectSession(troubles.append, is_near=True)
         assert session.post(address, b"figures").status_code == 200
     assert troubles == [""]
+
+
+def _scrape(port: int) -> int:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        connection.request("GET", "/metrics")
+        return connection.getresponse().status
+    except (OSError, http.client.HTTPException):
+        return 0
+    finally:
+        connection.close()
+
+
+def _list_listeners() -> set[threading.Thread]:
+    """The threads that answer somebody."""
+    return {thread for thread in threading.enumerate() if "process_request_thread" in thread.name}
+
+
+@pytest.mark.size("test")
+def test_hundreds_who_ask_for_nothing_take_neither_threads_nor_files(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """Anybody on the machine may connect: it must not end of that, nor fill a terminal with words."""
+    port = start_prometheus(LatestFigures(), 0)
+    before, files = _list_listeners(), len(os.listdir("/proc/self/fd"))
+    with contextlib.ExitStack() as stack:
+        for _ in range(200):
+            stack.enter_context(socket.create_connection(("127.0.0.1", port), 60))
+        wait_until(lambda: len(_list_listeners() - before) >= 16, "as many as may be to be listened to")
+        assert len(_list_listeners() - before) == 16
+        assert len(os.listdir("/proc/self/fd")) <= files + 200 + 40
+    wait_until(lambda: _scrape(port) == 200, "a scrape to be answered again")
+    assert capfd.readouterr().err == ""

@@ -1,14 +1,13 @@
 """The figures that are exported: by bounded labels, nothing made up."""
 
-from datetime import UTC
 from decimal import Decimal
 
 from agent_relay.domain.protocol.watch_output import Figure, LiveSession, RestingAgent, WindowUsed
 from agent_relay.faces.export._figures import build_figures
-from agent_relay.faces.watch.view import NO_FIGURES, View, build_session_view
+from agent_relay.faces.watch.view import View
 from agent_relay.transcripts.usage_records import AnswerUsage
 from agent_relay.usage.totals import Bill, MetricsRow, Rate
-from tests.faces.watch.lives import BEGINNING, follow
+from tests.faces.watch.lives import BEGINNING, look_at
 
 RATE = Rate(0, Decimal("0.5"), Decimal("0.25"), Decimal(1), Decimal(1), Decimal(2))
 
@@ -28,6 +27,11 @@ def build(
     return {one.name: one for one in build_figures(agents, models or {}, view or View())}
 
 
+def look(windows: tuple[WindowUsed, ...]) -> View:
+    """A session at work whose agent told of these windows."""
+    return View((look_at(*BEGINNING, live=LiveSession("S", 5, "L1", windows=windows)),))
+
+
 def test_work_is_told_by_agent() -> None:
     """The same numbers as the command's table."""
     row = MetricsRow(
@@ -35,15 +39,16 @@ def test_work_is_told_by_agent() -> None:
     )
     row.wall_ms, row.active_ms = 9000, 4000
     found = build([row])
-    assert found["turns"].values == {("ada",): 5}
-    assert found["turns_failed"].values == {("ada",): 2}
-    assert found["limits"].values == {("ada",): 2}
-    assert found["handoffs"].values == {("ada",): 1}
-    assert found["failovers"].values == {("ada",): 2}
-    assert found["failover_seconds"].values == {("ada",): 4.0}
-    assert found["wall_seconds"].values == {("ada",): 9.0}
-    assert found["active_seconds"].values == {("ada",): 4.0}
-    assert found["waiting_seconds"].values == {("ada",): 0.0}
+    told = {
+        "turns": 5,
+        "turns_failed": 2,
+        "limits": 2,
+        "handoffs": 1,
+        "failovers": 2,
+        "failover_seconds": 4.0,
+    }
+    told |= {"wall_seconds": 9.0, "active_seconds": 4.0, "waiting_seconds": 0.0}
+    assert {name: found[name].values for name in told} == {name: {("ada",): at} for name, at in told.items()}
     assert found["lines"].values == {("ada", "added"): 7, ("ada", "removed"): 3}
 
 
@@ -61,7 +66,7 @@ def test_tokens_and_money_are_told_by_agent_and_model() -> None:
     assert found["tokens_unpriced"].values == {("ada", "m2"): 8}
 
 
-def test_labels_are_bounded_whatever_agents_and_models_are_called() -> None:
+def test_labels_are_bounded_whatever_agents_models_and_windows_are_called() -> None:
     """Each is a series somebody stores for years; transcripts are written by anybody."""
     models = [MetricsRow(f"model-{index}", bill(1000 - index)) for index in range(100)]
     agents = [MetricsRow(f"agent-{index}", bill(100 - index)) for index in range(40)]
@@ -76,21 +81,18 @@ def test_labels_are_bounded_whatever_agents_and_models_are_called() -> None:
         [MetricsRow("a\n" + "x" * 200, bill(1)), MetricsRow("x" * 200, bill(1)), MetricsRow("", bill(1))]
     )
     assert set(hostile["turns"].values) == {("other",), ("x" * 80,), ("unknown",)}
+    windows = tuple(WindowUsed(name=f"w{index}", used_percent=1, resets_at="") for index in range(40))
+    assert len(build([], view=look(windows))["window_used_ratio"].values) == 32
 
 
 def test_what_is_now_is_told_by_state_agent_and_window() -> None:
     """How many work, who rests, how full windows are, and whether the daemon runs."""
     window = WindowUsed(name="five-hour", used_percent=25.0, resets_at="")
     fuller = window.model_copy(update={"used_percent": 50.0})
-    sessions = []
-    for windows in ((window,), (fuller,)):
-        view = build_session_view(
-            follow(*BEGINNING), LiveSession("S", 5, "L1", windows=windows), NO_FIGURES, UTC
-        )
-        assert view is not None
-        sessions.append(view)
     rests = (RestingAgent(agent="bob", model="", scope="account", until=""),) * 2
-    found = build([], view=View(tuple(sessions), rests, is_daemon_here=True))
+    found = build(
+        [], view=View((*look((window,)).sessions, *look((fuller,)).sessions), rests, is_daemon_here=True)
+    )
     assert found["sessions"].values["busy",] == 2
     assert found["sessions"].values["resting",] == 0
     assert ("ended",) not in found["sessions"].values
@@ -105,11 +107,3 @@ def test_that_nobody_knows_who_rests_is_a_figure() -> None:
     found = build([], view=View(rests_unknown="cannot read the ledger"))
     assert found["resting_known"].values == {(): 0.0}
     assert found["agents_resting"].values == {}
-
-
-def test_windows_are_bounded_too() -> None:
-    """Their names come from adapters, which are anybody's."""
-    windows = tuple(WindowUsed(name=f"w{index}", used_percent=1, resets_at="") for index in range(40))
-    view = build_session_view(follow(*BEGINNING), LiveSession("S", 5, "L1", windows=windows), NO_FIGURES, UTC)
-    assert view is not None
-    assert len(build([], view=View((view,)))["window_used_ratio"].values) == 32

@@ -1,12 +1,20 @@
-"""What a webhook is told of which events: each once, and none that happened before anybody listened."""
+"""What a webhook is told of which events, each once, and what is said where readings do not succeed."""
 
-from datetime import UTC, timedelta
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 
+import pytest
+
+from agent_relay.domain.errors import RelayError
 from agent_relay.domain.events import session as words
 from agent_relay.domain.events import work
-from agent_relay.faces.export._figures import NewEvents, build_hook_event
-from agent_relay.faces.watch.view import NO_FIGURES, NO_STORY, View, build_session_view, fold_story
-from tests.faces.watch.lives import BEGINNING, START, follow, lay
+from agent_relay.domain.protocol.watch_output import Figure
+from agent_relay.faces.export._figures import ExportLoop, ExportReader, NewEvents, build_hook_event
+from agent_relay.faces.watch.view import View
+from agent_relay.faces.watch.watcher import WatchedSessions, Watcher
+from agent_relay.system.disk.folders import Folders
+from tests.faces.watch.lives import BEGINNING, START, follow, look_at
 
 SECRET = "the user's own words"
 LATER: tuple[words.Body, ...] = (words.LegReady("L1"), words.LegBusy("L1"))
@@ -58,35 +66,50 @@ def test_what_nobody_needs_to_be_told_is_not_sent() -> None:
     assert len(build(seen, words.LegAsking("L1"), words.LegBusy("L1"))) == 1
 
 
-def look_at(*bodies: words.Body) -> View:
-    view = build_session_view(fold_story(NO_STORY, lay(bodies), UTC), None, NO_FIGURES, UTC)
-    assert view is not None
-    return View((view,))
+def take(news: NewEvents, *views: View) -> list[list[int]]:
+    """What is new in each of these views, one after another."""
+    return [[event.number for event in news.take(view)] for view in views]
 
 
-def take(news: NewEvents, view: View) -> list[int]:
-    return [event.number for event in news.take(view)]
+def test_each_event_is_told_once_and_none_that_happened_before_anybody_listened() -> None:
+    """A webhook that is started again must not be told of last week, nor who comes back of its whole past.
+
+    A session leaves the view a minute after its end. One that had ended before anybody listened is gone on
+    with: its first life is no news.
+    """
+    begun, later = View((look_at(*BEGINNING),)), View((look_at(*BEGINNING, *LATER),))
+    late = START + timedelta(seconds=45)
+    assert take(NewEvents(late), begun, later, later) == [[], [6, 7], []]
+    assert take(NewEvents(START), View(), begun, View(), later) == [[], [1, 2, 4, 5], [], [6, 7]]
+    assert take(NewEvents(late), View(), later) == [[], [6, 7]]
 
 
-def test_what_was_there_at_first_is_not_told_and_what_comes_is_once() -> None:
-    """A webhook that is started again must not be told of last week."""
-    news = NewEvents(START + timedelta(seconds=45))
-    assert take(news, look_at(*BEGINNING)) == []
-    assert take(news, look_at(*BEGINNING, *LATER)) == [6, 7]
-    assert take(news, look_at(*BEGINNING, *LATER)) == []
+class FailingReader(ExportReader):
+    """A reader whose readings end one after another as they were told to."""
+
+    def __init__(self, folders: Folders, errors: Iterator[Exception]) -> None:
+        super().__init__(folders, {})
+        self._errors = errors
+
+    def read(self, _view: View, _now: datetime) -> list[Figure]:
+        """Raise the next one."""
+        raise next(self._errors)
 
 
-def test_a_session_that_left_and_comes_back_brings_only_what_is_new() -> None:
-    """It left the view a minute after its end; going on with it told its whole past again."""
-    news = NewEvents(START)
-    assert take(news, View()) == []
-    assert take(news, look_at(*BEGINNING)) == [1, 2, 4, 5]
-    assert take(news, View()) == []
-    assert take(news, look_at(*BEGINNING, *LATER)) == [6, 7]
-
-
-def test_a_session_first_seen_late_brings_what_happened_since_the_beginning() -> None:
-    """One that had ended before anybody listened is gone on with: its first life is no news."""
-    news = NewEvents(START + timedelta(seconds=45))
-    assert take(news, View()) == []
-    assert take(news, look_at(*BEGINNING, *LATER)) == [6, 7]
+@pytest.mark.size("test")
+def test_figures_that_stand_still_are_said_to(tmp_path: os.PathLike[str]) -> None:
+    """A dashboard showed what was true an hour ago, and nobody was told."""
+    folders = Folders(f"{tmp_path}/config", f"{tmp_path}/state", f"{tmp_path}/run")
+    over = OSError("over")
+    errors = iter(
+        [RelayError("the disk is gone"), RelayError("the disk is gone"), RelayError("it burns"), over]
+    )
+    warned: list[str] = []
+    watcher = Watcher(folders, WatchedSessions(), zone=UTC)
+    loop = ExportLoop(watcher, FailingReader(folders, errors), interval_s=0.001, warn=warned.append)
+    with pytest.raises(OSError, match="over"):
+        loop.run(lambda _event: None)
+    assert warned == [
+        "the figures are not being updated: the disk is gone",
+        "the figures are not being updated: it burns",
+    ]

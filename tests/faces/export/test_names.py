@@ -1,16 +1,14 @@
 """What of names leaves this machine, by the shapes they have in the world."""
 
-from datetime import UTC
-
 import pytest
 
 from agent_relay.domain.events import session as words
 from agent_relay.domain.protocol.watch_output import LiveSession, RestingAgent, WindowUsed
 from agent_relay.faces.export._figures import build_figures, build_hook_event, label, shorten_path
-from agent_relay.faces.watch.view import NO_FIGURES, View, build_session_view
+from agent_relay.faces.watch.view import View
 from agent_relay.transcripts.usage_records import AnswerUsage
 from agent_relay.usage.totals import Bill, MetricsRow
-from tests.faces.watch.lives import BEGINNING, follow
+from tests.faces.watch.lives import BEGINNING, follow, look_at
 
 PATHS = (
     "/home/ann/models/llama.gguf", "~/models/llama.gguf", "./ann/llama.gguf", "../ann/llama.gguf",
@@ -50,8 +48,7 @@ def test_nothing_of_a_path_leaves_wherever_it_stands(path: str) -> None:
     bill = Bill()
     bill.add(AnswerUsage("k", 1, "n", path, 1), lambda _model, _at: ())
     live = LiveSession("S", 5, "L1", windows=(WindowUsed(name=path, used_percent=5, resets_at=""),))
-    seen = build_session_view(follow(*BEGINNING), live, NO_FIGURES, UTC)
-    assert seen is not None
+    seen = look_at(*BEGINNING, live=live)
     rest = RestingAgent(agent=path, model=path, scope=path, until="")
     row = MetricsRow(path, bill)
     figures = build_figures([row, MetricsRow("ada", bill)], {"ada": [row]}, View((seen,), (rest,)))

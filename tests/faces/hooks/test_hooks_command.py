@@ -93,47 +93,35 @@ def test_a_project_has_hooks_of_its_own(world: World) -> None:
     assert not local.parent.exists()
 
 
-@pytest.mark.parametrize(
-    ("words", "why"),
-    [
+def test_wrong_words_are_refused_in_one_sentence(world: World) -> None:
+    """And change nothing."""
+    rows = [
         (("install", "nobody"), "there is no agent 'nobody'"),
         (("install", "opencode"), "opencode does not support relay's hooks: with any plugin"),
         (("install", "demo"), "demo does not support relay's hooks"),
         (("install", "codex", "--project"), "codex has no private settings for a single repository"),
         (("frobnicate",), "unknown command"),
-    ],
-)
-def test_wrong_words_are_refused_in_one_sentence(world: World, words: tuple[str, ...], why: str) -> None:
-    """And change nothing."""
-    done = run(world, *words)
-    assert done.status == 2
-    assert why in done.err
+    ]
+    for words, why in rows:
+        done = run(world, *words)
+        assert (words, done.status, why in done.err) == (words, 2, True)
     assert not os.path.exists(f"{world.home}/.codex")
 
 
-@pytest.mark.parametrize(("answer", "is_changed"), [("n\r", False), ("y\r", True)])
-def test_on_a_terminal_the_files_are_named_and_a_person_is_asked(
-    world: World,
-    answer: str,
-    is_changed: bool,  # noqa: FBT001 - what follows from the answer
-) -> None:
+def test_on_a_terminal_the_files_are_named_and_a_person_is_asked(world: World) -> None:
     """They are that person's files."""
-    terminal = Terminal(
-        Command(
-            ["hooks", "install", "claude"],
-            {**world.environ(), "PATH": f"{world.home}/bin:{os.defpath}", "TERM": "xterm"},
-            world.cwd,
-        )
-    )
-    try:
-        terminal.wait_for(r"Continue\? \[y/N\]")
-        assert ".claude/settings.json" in terminal.screen
-        terminal.send(answer)
-        assert terminal.wait_exit() == 0
-    finally:
-        terminal.close()
-    changed = Path(world.home, ".claude", "settings.json").read_text("utf-8") != PLAIN
-    assert changed == is_changed
+    environ = {**world.environ(), "PATH": f"{world.home}/bin:{os.defpath}", "TERM": "xterm"}
+    for answer, is_changed in (("n\r", False), ("y\r", True)):
+        terminal = Terminal(Command(["hooks", "install", "claude"], environ, world.cwd))
+        try:
+            terminal.wait_for(r"Continue\? \[y/N\]")
+            assert ".claude/settings.json" in terminal.screen
+            terminal.send(answer)
+            assert terminal.wait_exit() == 0
+        finally:
+            terminal.close()
+        changed = Path(world.home, ".claude", "settings.json").read_text("utf-8") != PLAIN
+        assert (answer, changed) == (answer, is_changed)
 
 
 def test_doctor_says_when_hooks_point_to_an_installation_that_is_gone(world: World) -> None:

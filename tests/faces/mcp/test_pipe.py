@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,12 +38,11 @@ def test_the_pipe_starts_like_an_empty_python(tmp_path: object) -> None:
     assert piped < 2 * bare, f"{piped:.4f} s of {bare:.4f} s"
 
 
-def ask(folder: str, *lines: str) -> list[dict[str, object]]:
+def ask(folder: str, *lines: str, more: tuple[str, ...] = (), env: dict[str, str] | None = None) -> list[Any]:
     """What the pipe answers to these lines where nobody listens."""
-    command = [sys.executable, "-I", "-S", PIPE_PATH, folder]
-    done = subprocess.run(
-        command, input="\n".join(lines).encode() + b"\n", capture_output=True, check=True, timeout=60
-    )
+    command = [sys.executable, "-I", "-S", PIPE_PATH, folder, *more]
+    sent = "\n".join(lines).encode() + b"\n"
+    done = subprocess.run(command, input=sent, capture_output=True, check=True, timeout=60, env=env)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
@@ -65,16 +65,13 @@ def test_an_agent_that_relay_did_not_start_is_told_of_no_tools(tmp_path: object)
         {"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": {"name": "status"}},
     ]
     lines = ["{", "[]", *map(json.dumps, requests)]
-    command = [sys.executable, "-I", "-S", PIPE_PATH, str(tmp_path), "started-only"]
-    sent = "\n".join(lines).encode() + b"\n"
-    done = subprocess.run(command, input=sent, capture_output=True, check=True, timeout=60, env={})
-    told = [json.loads(line) for line in done.stdout.splitlines()]
+    told = ask(f"{tmp_path}", *lines, more=("started-only",), env={})
     assert told[0]["result"]["protocolVersion"] == "2025-06-18"
     assert [one.get("result") for one in told[1:]] == [{"tools": []}, {}, None]
     assert "did not start this agent" in told[3]["error"]["message"]
     leg = {"AGENT_RELAY_LEG": "L", "AGENT_RELAY_LEG_TOKEN": "T"}
-    done = subprocess.run(command, input=sent, capture_output=True, check=True, timeout=60, env=leg)
-    assert "daemon is not running" in json.loads(done.stdout.splitlines()[0])["error"]["message"]
+    (first, *_) = ask(f"{tmp_path}", *lines, more=("started-only",), env=leg)
+    assert "daemon is not running" in first["error"]["message"]
 
 
 def test_a_folder_that_others_may_change_is_not_used(tmp_path: object) -> None:

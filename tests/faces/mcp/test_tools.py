@@ -285,10 +285,7 @@ def test_a_killed_server_and_a_killed_daemon_are_survived(world: WorkingWorld) -
         wait_until(lambda: not find_servers(world), "the server is gone")
         refusal = client.request("tools/list")["error"]
         assert isinstance(refusal, dict)
-        assert refusal["message"] in {
-            "agent-relay's daemon is not running",
-            ASK_AGAIN,
-        }
+        assert refusal["message"] in {"agent-relay's daemon is not running", ASK_AGAIN}
 
 
 def test_hostile_lines_harm_nobody_else(shared: WorkingWorld) -> None:

@@ -145,19 +145,9 @@ def test_a_provider_without_a_trusted_certificate_is_refused(tmp_path: object, r
     """Keys go to the provider, not to whoever answers in its place; the user's own certificates count."""
     key, certificate = f"{tmp_path}/key.pem", f"{tmp_path}/cert.pem"
     name = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
-    command = [
-        "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "rsa:2048",
-        "-nodes",
-        "-keyout",
-        key,
-        "-out",
-        certificate,
-    ]
-    subprocess.run([*command, *name], check=True, capture_output=True, timeout=LIMIT_S)
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key]
+    command += ["-out", certificate, *name]
+    subprocess.run(command, check=True, capture_output=True, timeout=LIMIT_S)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
 

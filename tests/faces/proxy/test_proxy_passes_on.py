@@ -102,12 +102,19 @@ def test_each_event_of_a_stream_arrives_before_the_next_is_sent(running: Running
         assert (stream + read_all(agent)).endswith(b"0\r\n\r\n")
 
 
-def test_a_request_is_passed_on_while_it_is_sent(running: RunningProxy) -> None:
-    """A long upload must not gather in memory: its first bytes are there before its last are written."""
-    begun = threading.Event()
+@pytest.mark.parametrize("lengths", [(), ("Content-Length: 4",)], ids=["one length", "two lengths"])
+def test_a_request_is_passed_on_while_it_is_sent_and_has_one_length(
+    running: RunningProxy, lengths: tuple[str, ...]
+) -> None:
+    """A long upload must not gather in memory: its first bytes are there before its last are written.
+
+    Connections to a provider are shared: where one request ends there must never be in doubt.
+    """
+    begun, seen = threading.Event(), list[bytes]()
 
     def play(connection: socket.socket) -> None:
-        _, rest = read_head(connection)
+        head, rest = read_head(connection)
+        seen.append(head)
         while b"first" not in rest:
             rest += connection.recv(1 << 16)
         begun.set()
@@ -116,26 +123,10 @@ def test_a_request_is_passed_on_while_it_is_sent(running: RunningProxy) -> None:
         answer(connection, b"200 OK")
 
     with open_pair(running, play) as proxy, proxy.connect() as agent:
-        agent.sendall(build_request(proxy, "/up", "Transfer-Encoding: chunked") + b"5\r\nfirst\r\n")
+        request = build_request(proxy, "/up", *lengths, "Transfer-Encoding: chunked")
+        agent.sendall(request + b"5\r\nfirst\r\n")
         assert begun.wait(60)
         agent.sendall(b"4\r\nlast\r\n0\r\n\r\n")
-        assert read_all(agent).startswith(b"HTTP/1.1 200 OK\r\n")
-
-
-def test_a_request_of_two_lengths_has_one_for_the_provider(running: RunningProxy) -> None:
-    """Connections to a provider are shared: where one request ends there must never be in doubt."""
-    seen: list[bytes] = []
-
-    def play(connection: socket.socket) -> None:
-        head, rest = read_head(connection)
-        while b"0\r\n\r\n" not in rest:
-            rest += connection.recv(1 << 16)
-        seen.append(head)
-        answer(connection, b"200 OK")
-
-    with open_pair(running, play) as proxy, proxy.connect() as agent:
-        lengths = "Content-Length: 4", "Transfer-Encoding: chunked"
-        agent.sendall(build_request(proxy, "/up", *lengths) + b"4\r\nwhat\r\n0\r\n\r\n")
         assert read_all(agent).startswith(b"HTTP/1.1 200 OK\r\n")
     assert b"Transfer-Encoding: chunked" in seen[0]
     assert b"content-length" not in seen[0].lower()
@@ -214,11 +205,7 @@ def test_what_is_not_taken_is_not_read(tmp_path: object) -> None:
                 stopped.set()
                 connection.settimeout(60)
 
-    with (
-        run_proxy(str(tmp_path)) as running,
-        open_pair(running, play) as proxy,
-        proxy.connect() as agent,
-    ):
+    with run_proxy(str(tmp_path)) as running, open_pair(running, play) as proxy, proxy.connect() as agent:
         agent.sendall(build_request(proxy, "/messages", body=b"{}"))
         assert stopped.wait(60)
         assert sent < whole // 2
@@ -346,9 +333,9 @@ def test_garbage_ends_its_connection_alone(running: RunningProxy) -> None:
 
 
 @pytest.mark.size("check")
-@pytest.mark.parametrize(
-    ("environ", "url", "found"),
-    [
+def test_the_users_own_proxy_is_used_where_they_say() -> None:
+    """In a company's network the provider is reached by no other way."""
+    rows: list[tuple[dict[str, str], str, str]] = [
         ({}, "https://api.example.com", ""),
         ({"HTTPS_PROXY": "http://p:3128"}, "https://api.example.com", "http://p:3128"),
         ({"https_proxy": "p:3128"}, "https://api.example.com", "http://p:3128"),
@@ -357,11 +344,8 @@ def test_garbage_ends_its_connection_alone(running: RunningProxy) -> None:
         ({"HTTPS_PROXY": "http://p", "NO_PROXY": "example.com"}, "https://api.example.com", ""),
         ({"HTTPS_PROXY": "http://p", "NO_PROXY": "api.example.com:443"}, "https://api.example.com", ""),
         ({"HTTPS_PROXY": "http://p", "no_proxy": "*"}, "https://api.example.com", ""),
-    ],
-)
-def test_the_users_own_proxy_is_used_where_they_say(environ: dict[str, str], url: str, found: str) -> None:
-    """In a company's network the provider is reached by no other way."""
-    assert find_user_proxy(environ, url) == found
+    ]
+    assert [(environ, url, find_user_proxy(environ, url)) for environ, url, _ in rows] == rows
 
 
 def test_requests_go_through_the_users_own_proxy(running: RunningProxy) -> None:

@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 from tests.faces.render.views import Written, answer, call, say, show
 
 
@@ -21,9 +19,9 @@ def test_a_call_is_one_line_with_the_first_lines_of_its_result() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("given", "shown"),
-    [
+def test_a_call_says_the_part_of_its_input_that_tells_most() -> None:
+    """Agents name it differently, send no JSON, or more than is told."""
+    rows = [
         ("python3 calc.py", "● t python3 calc.py\n"),
         ('{"id":"i","changes":[{"path":"a.py"},{"path":"b.py"},7]}', "● t a.py, b.py\n"),
         ('{"odd":"words","n":1}', "● t words\n"),
@@ -32,11 +30,8 @@ def test_a_call_is_one_line_with_the_first_lines_of_its_result() -> None:
         ("[1]", "● t [1]\n"),
         ('{"command":"' + "x" * 99 + '"}', "● t " + "x" * 35 + "…\n"),
         ('{"command":"\\u001b[31mrm\\nx"}', "● t rm x\n"),
-    ],
-)
-def test_a_call_says_the_part_of_its_input_that_tells_most(given: str, shown: str) -> None:
-    """Agents name it differently, send no JSON, or more than is told."""
-    assert show(call("t", given), columns=40) == shown
+    ]
+    assert [(given, show(call("t", given), columns=40)) for given, _ in rows] == rows
 
 
 def test_of_calls_at_once_each_result_says_whose_it_is() -> None:
@@ -99,9 +94,9 @@ def test_relays_own_words_stand_apart() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("event", "shown"),
-    [
+def test_a_turn_that_is_not_done_says_why() -> None:
+    """The last line of a turn is the one people read."""
+    rows = [
         ({"outcome": "failed", "agent": "ann", "why": "no\x1b[1m model"}, "→ ann failed: no model\n"),
         (
             {"outcome": "failed", "agent": "ann", "why": "signed out.", "hint": "Sign in: ann login"},
@@ -111,11 +106,8 @@ def test_relays_own_words_stand_apart() -> None:
         ({"outcome": "stopped", "agent": "ann", "why": "stopped by hand"}, "→ ann was stopped by hand\n"),
         ({"outcome": "resting", "message": "Nobody can work."}, "Nobody can work.\n"),
         ({"outcome": "resting", "why": "all rest"}, "→ all rest\n"),
-    ],
-)
-def test_a_turn_that_is_not_done_says_why(event: dict[str, object], shown: str) -> None:
-    """The last line of a turn is the one people read."""
-    assert show({"type": "end", **event}) == shown
+    ]
+    assert [(event, show({"type": "end", **event})) for event, _ in rows] == rows
 
 
 def test_a_warning_is_told_and_a_limit_only_by_what_follows_it() -> None:

@@ -64,8 +64,7 @@ def test_a_message_whose_shell_and_daemon_died_together_is_asked_once_by_the_nex
     kill(frozen.pid)
     second = ShellPerson(world)
     second.wait_for("1 unsent message from an earlier shell")
-    second.type("")
-    second.wait_for("demo heard you")
+    second.type("", shows="demo heard you")
     second.wait_idle()
     assert list_asked(world) == ["hello"]
     assert list_kept(world) == []

@@ -27,25 +27,19 @@ def test_many_turns_are_one_session_and_one_conversation_of_the_agent(person: Sh
 
 @pytest.mark.size("test")
 def test_a_stopped_turn_keeps_what_waits_until_it_is_sent_on(person: ShellPerson) -> None:
-    """Whoever stops an agent wants to think; what they typed before is theirs to edit or send."""
-    person.type("slow work")
-    person.wait_for("I begin")
-    person.type("and then this")
-    person.wait_for("waits: and then this")
-    person.terminal.send("\x03")
-    person.wait_for("demo was stopped")
+    """Whoever stops an agent, by the key of its own screen, wants to think; what they typed is theirs."""
+    person.begin("slow work")
+    person.type("and then this", shows="waits: and then this")
+    person.press("\x1b", shows="demo was stopped")
     person.wait_for("1 not sent")
-    person.terminal.send("\x1b[A")
-    person.wait_for("> and then this")
-    person.terminal.send(", edited\r")
-    person.wait_for(r"demo > and then this, edited\s+demo heard you")
+    person.press("\x1b[A", shows="> and then this")
+    person.press(", edited\r", shows=r"demo > and then this, edited\s+demo heard you")
 
 
 def test_only_a_second_key_soon_after_the_first_one_leaves(person: ShellPerson) -> None:
     """One pressed in thought must not make the next one, minutes later, the end of the shell."""
     for _ in range(2):
-        person.terminal.send("\x03")
-        person.wait_for("Ctrl-C once more leaves")
+        person.press("\x03", shows="Ctrl-C once more leaves")
         person.terminal.wait_until(lambda: "once more" not in person.screen, "the hint is over")
     person.turn("hello")
 
@@ -54,8 +48,7 @@ def test_another_session_is_begun_and_the_one_before_is_taken_up_again(person: S
     """Two things a person works on are two conversations, without a second terminal."""
     person.turn("one thing")
     first = person.session()
-    person.type("/new")
-    person.wait_for(f"begins a new session. To return: /resume {first}")
+    person.type("/new", shows=f"begins a new session. To return: /resume {first}")
     person.turn("another thing")
     assert list_prompts(person.world, first) == ["one thing"]
     person.type(f"/resume {first}")
@@ -65,40 +58,22 @@ def test_another_session_is_begun_and_the_one_before_is_taken_up_again(person: S
 
 def test_the_commands_are_the_plain_ones(person: ShellPerson) -> None:
     """What is known from the command line is known here."""
-    person.type("/order understudy demo")
-    person.wait_for(r"> /order understudy demo\s+understudy demo")
-    person.type("/limits")
-    person.wait_for("No agent is resting")
-    person.type("/oder")
-    person.wait_for(r"there is no command '/oder' here\s+Did you mean /order")
+    person.type("/order understudy demo", shows=r"> /order understudy demo\s+understudy demo")
+    person.type("/limits", shows="No agent is resting")
+    person.type("/oder", shows=r"there is no command '/oder' here\s+Did you mean /order")
     person.type("/log")
     person.wait_for(
         r"there is no command '/log' here\s+It is typed behind the relay key[^;]*;\s+here:\s+/watch"
     )
-    person.type("/use --help")
-    person.wait_for("On the command line: agent-relay AGENT --session ID")
-    person.type("!echo $((6*7))")
-    person.wait_for(r"(?m)^42")
-
-
-@pytest.mark.size("test")
-def test_another_agent_has_the_next_message_by_a_packet(person: ShellPerson) -> None:
-    """Switching by hand is the same handoff as one by a limit."""
-    person.turn("hello")
-    person.type("/use understudy")
-    person.wait_for("→ Your next message goes to understudy")
-    person.type("go on")
-    person.wait_for(r"(?s)Continuing with understudy.*understudy goes on")
-    assert [agent for agent, _ in list_natives(person.world, person.session())] == ["demo", "understudy"]
+    person.type("/use --help", shows="On the command line: agent-relay AGENT --session ID")
+    person.type("!echo $((6*7))", shows=r"(?m)^42")
 
 
 def test_a_killed_shell_loses_neither_the_turn_nor_what_waits(world: RelayWorld) -> None:
     """A closed laptop, a dropped connection: the turn is the daemon's, the words are on disk."""
     first = ShellPerson(world)
-    first.type("soon, please")
-    first.wait_for("I begin")
-    first.type("my second thought")
-    first.wait_for("waits: my second thought")
+    first.begin("soon, please")
+    first.type("my second thought", shows="waits: my second thought")
     session = first.session()
     first.terminal.kill()
     wait_until(lambda: world.session(session).state.value == "ended", "the turn ends by itself")
@@ -107,8 +82,7 @@ def test_a_killed_shell_loses_neither_the_turn_nor_what_waits(world: RelayWorld)
     assert turn.outcome == "done"
     second = ShellPerson(world)
     second.wait_for("1 unsent message from an earlier shell")
-    second.terminal.send("\r")
-    second.wait_for(r"demo > my second thought\s+demo heard you")
+    second.press("\r", shows=r"demo > my second thought\s+demo heard you")
 
 
 @pytest.mark.size("test")
@@ -123,31 +97,24 @@ def test_without_a_terminal_nothing_is_waited_for(tmp_path: os.PathLike[str]) ->
 def test_figures_packets_and_the_view_of_all_sessions_are_a_command_away(person: ShellPerson) -> None:
     """They take the terminal for a moment and give it back."""
     person.turn("hello")
-    person.type("/metrics")
-    person.wait_for(r"(?s)> /metrics.*turns")
-    person.type("/use understudy go on")
-    person.wait_for("understudy goes on")
+    person.type("/metrics", shows=r"(?s)> /metrics.*turns")
+    person.type("/use understudy go on", shows="understudy goes on")
     person.wait_idle()
-    person.type("/packet")
-    person.wait_for(r"(?s)> /packet.*Packet 1: demo → understudy.*Sources")
-    person.type("/handoff history")
-    person.wait_for(r"(?s)> /handoff history.*understudy")
+    person.type("/packet", shows=r"(?s)> /packet.*Packet 1: demo → understudy.*Sources")
+    person.type("/handoff history", shows=r"(?s)> /handoff history.*understudy")
     person.type("/watch")
     # A key typed while the view takes the terminal over would be lost.
     person.terminal.wait_until(lambda: ALTERNATE in person.terminal.modes_left_on(), "the view")
     person.terminal.wait_quiet(0.7)
     person.terminal.send("q")
     person.terminal.wait_until(lambda: ALTERNATE not in person.terminal.modes_left_on(), "its end")
-    person.type("!echo back from there")
-    person.wait_for("(?m)^back from there")
+    person.type("!echo back from there", shows="(?m)^back from there")
 
 
 def test_lines_typed_while_a_command_has_the_terminal_run_after_it_in_order(person: ShellPerson) -> None:
     """Enter became a line feed there: all of it was one message, which the next Enter sent to the agent."""
-    person.type("!echo begun; sleep 1")
-    person.wait_for("(?m)^begun")
-    person.terminal.send("!echo one-$((1+1))\r/help order\r!echo two-$((2+2))\r")
-    person.wait_for(r"(?s)one-2.*two-4")
+    person.type("!echo begun; sleep 1", shows="(?m)^begun")
+    person.press("!echo one-$((1+1))\r/help order\r!echo two-$((2+2))\r", shows=r"(?s)one-2.*two-4")
 
 
 def test_what_is_typed_before_the_prompt_is_there_arrives_as_the_keys_that_were_pressed(

@@ -37,13 +37,10 @@ def test_where_no_agent_is_installed_the_shell_says_what_helps(world: RelayWorld
     os.unlink(f"{world.folders.config}/config.toml")
     person = ShellPerson(world)
     person.wait_for("no agent is installed here. Install one of those /agents lists and say /use AGENT")
-    person.type("hello")
-    person.wait_for(r"there is no agent to send that to\s+Install one")
+    person.type("hello", shows=r"there is no agent to send that to\s+Install one")
     assert "waits:" not in person.screen
-    person.type("/use dmeo")
-    person.wait_for(r"there is no agent 'dmeo'\s+Did you mean demo\? See: /agents")
-    person.type("/use demo hello")
-    person.wait_for("demo heard you")
+    person.type("/use dmeo", shows=r"there is no agent 'dmeo'\s+Did you mean demo\? See: /agents")
+    person.type("/use demo hello", shows="demo heard you")
 
 
 def test_an_agent_that_looks_signed_out_is_named_so_when_it_is_chosen(world: RelayWorld) -> None:
@@ -52,8 +49,7 @@ def test_an_agent_that_looks_signed_out_is_named_so_when_it_is_chosen(world: Rel
     os.symlink("/bin/false", f"{world.folder}/bin/codex")
     world.environ["PATH"] = f"{world.folder}/bin:/usr/bin:/bin"
     person = ShellPerson(world)
-    person.type("/use codex")
-    person.wait_for("Codex does not look signed in. Sign in: codex login")
+    person.type("/use codex", shows="Codex does not look signed in. Sign in: codex login")
     person.wait_for("→ Your next message goes to codex")
 
 
@@ -68,8 +64,7 @@ def test_a_turn_whose_agent_is_signed_out_says_how_to_sign_in() -> None:
             file.write(f'sign_in = "zed login"\n{text}')
         restart(world)
         person = ShellPerson(world)
-        person.type("/use zed hello")
-        person.wait_for("→ zed failed: Invalid API key. Sign in: zed login")
+        person.type("/use zed hello", shows="→ zed failed: Invalid API key. Sign in: zed login")
 
 
 @pytest.mark.size("test")
@@ -77,8 +72,7 @@ def test_a_switch_to_who_takes_over_already_changes_nothing() -> None:
     """One handoff at a time: the turn is the successor's, and what waits follows in order."""
     with shell_world(demo=[LONG, *SCENES]) as world:
         person = ShellPerson(world)
-        person.type("a long job")
-        person.wait_for("I begin")
+        person.begin("a long job")
         person.type("second thought")
         session = person.session()
         wait_until(
@@ -96,21 +90,19 @@ def test_a_switch_to_who_takes_over_already_changes_nothing() -> None:
 
 
 def test_two_shells_of_one_session_know_of_each_other_and_take_turns(person: ShellPerson) -> None:
-    """The second is told, waits instead of being refused, can watch, and goes on with who has the session."""
+    """The second is told, waits unrefused, can watch, and goes on with whom the turn was passed on to."""
     person.turn("hello")
     session = person.session()
     second = ShellPerson(person.world, "resume", session[-8:])
     second.wait_for("Another shell has it too; what is sent here waits for its turns")
-    person.type("slow work")
-    person.wait_for("I begin")
-    second.type("me too")
-    second.wait_for(r"demo works on another turn of this session \(/resume shows it\)")
-    second.type("/resume")
-    second.wait_for(r"(?s)I begin.*waits: me too")
-    person.type("/use understudy")
-    person.wait_for("understudy goes on")
+    person.begin("slow work")
+    second.type("me too", shows=r"demo works on another turn of this session \(/resume shows it\)")
+    second.type("/resume", shows=r"(?s)I begin.*waits: me too")
+    person.type("/use understudy", shows="understudy goes on")
     second.wait_for(r"(?s)Continuing with understudy.*understudy > me too\s+understudy heard you")
     assert list_prompts(person.world, session) == ["hello", "slow work", "me too"]
+    agents = [agent for agent, _ in list_natives(person.world, session)]
+    assert agents == ["demo", "demo", "understudy", "understudy"]
 
 
 def test_a_shell_goes_on_with_the_agent_another_one_gave_the_session_to(person: ShellPerson) -> None:
@@ -118,11 +110,9 @@ def test_a_shell_goes_on_with_the_agent_another_one_gave_the_session_to(person: 
     person.turn("hello")
     session = person.session()
     second = ShellPerson(person.world, "resume", session[-8:])
-    person.type("/use understudy go on")
-    person.wait_for("understudy goes on")
+    person.type("/use understudy go on", shows="understudy goes on")
     person.wait_idle()
-    second.type("and I")
-    second.wait_for(r"understudy > and I\s+understudy heard you")
+    second.type("and I", shows=r"understudy > and I\s+understudy heard you")
     assert [agent for agent, _ in list_natives(person.world, session)] == ["demo", "understudy", "understudy"]
 
 
@@ -133,8 +123,7 @@ def test_every_message_of_both_is_asked_once_and_in_its_shells_own_order() -> No
         first.turn("hello")
         session = first.session()
         second = ShellPerson(world, "resume", session[-8:])
-        first.type("soon, please")
-        first.wait_for("I begin")
+        first.begin("soon, please")
         mine = [f"first {number}" for number in range(4)]
         others = [f"second {number}" for number in range(4)]
         for one, other in zip(mine, others, strict=True):

@@ -124,8 +124,7 @@ def test_enter_on_the_first_line_goes_on_with_the_last_session(person: ShellPers
     person.terminal.wait_exit()
     again = ShellPerson(person.world)
     again.wait_for(r"Press Enter to continue 'fix the cents' \(demo, today \d\d:\d\d\)")
-    again.type("")
-    again.wait_for(f"Session {person.session()}. Your next message goes to demo.")
+    again.type("", shows=f"Session {person.session()}. Your next message goes to demo.")
     again.turn("and the euros")
     assert list_prompts(person.world, person.session()) == ["fix the cents", "and the euros"]
 
@@ -144,7 +143,6 @@ def test_anything_else_that_is_typed_ends_the_offer(person: ShellPerson) -> None
     again.wait_for("Press Enter to continue 'fix the cents'")
     again.turn("something else")
     again.type("")
-    again.type("/status")
-    again.wait_for("task: something else")
+    again.type("/status", shows="task: something else")
     assert list_prompts(person.world, first) == ["fix the cents"]
     assert len(find_sessions(person.world)) == 2

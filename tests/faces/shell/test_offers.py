@@ -1,4 +1,5 @@
 import os
+from pathlib import Path
 
 import pytest
 from prompt_toolkit.completion import CompleteEvent
@@ -13,12 +14,10 @@ def folders(tmp_path: os.PathLike[str]) -> Folders:
     """A user's folders with one adapter of their own."""
     found = get_folders({"AGENT_RELAY_HOME": f"{tmp_path}/relay"})
     os.makedirs(f"{found.config}/adapters/zed")
-    with open(f"{found.config}/adapters/zed/adapter.toml", "w", encoding="utf-8"):
-        pass
+    Path(f"{found.config}/adapters/zed/adapter.toml").touch()
     os.makedirs(f"{tmp_path}/tree/source")
     for name in ("setup.py", "source/deep.py", ".hidden", "with space.txt"):
-        with open(f"{tmp_path}/tree/{name}", "w", encoding="utf-8"):
-            pass
+        Path(f"{tmp_path}/tree/{name}").touch()
     return found
 
 
@@ -57,8 +56,7 @@ def test_odd_names_cost_nobody_the_others(folders: Folders) -> None:
     """A link to itself, a name with control characters, a NUL that was pasted."""
     work = os.path.normpath(f"{folders.state}/../../tree")
     os.symlink("round", f"{work}/round")
-    with open(f"{work}/\x1b[31mred", "w", encoding="utf-8"):
-        pass
+    Path(f"{work}/\x1b[31mred").touch()
     assert _complete(folders, "@") == ["round", "setup.py", "source/", "with space.txt"]
     assert _complete(folders, "@\0/x") == []
 
@@ -67,6 +65,5 @@ def test_of_very_many_names_the_first_are_offered(folders: Folders) -> None:
     """A folder of a hundred thousand files is completed at every key."""
     work = os.path.normpath(f"{folders.state}/../../tree/source")
     for number in range(1000):
-        with open(f"{work}/n{number:04}", "w", encoding="utf-8"):
-            pass
+        Path(f"{work}/n{number:04}").touch()
     assert _complete(folders, "@source/n") == [f"n{number:04}" for number in range(200)]

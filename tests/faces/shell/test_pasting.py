@@ -83,6 +83,5 @@ def test_a_long_paste_without_brackets_is_one_message_that_can_be_edited(person:
         person.terminal.send(data[at : at + 1024])
         person.terminal.pump(0)
     person.wait_for("row 7999 of a log somebody pastes")
-    person.terminal.send("!\x1b[D?\r")
-    person.wait_for("demo heard you")
+    person.press("!\x1b[D?\r", shows="demo heard you")
     assert list_prompts(person.world, person.session()) == [f"{text}?!"]

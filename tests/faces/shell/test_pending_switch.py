@@ -69,8 +69,7 @@ def begin_failover(world: RelayWorld) -> tuple[ShellPerson, int]:
     world.kill_daemons()
     daemon = world.start_daemon(pause_at="after handoff.begun")
     person = ShellPerson(world)
-    person.type("a long job")
-    person.wait_for("I begin")
+    person.begin("a long job")
     wait_until(lambda: is_stopped(daemon.pid), "a failover is under way", limit_s=60)
     return person, daemon.pid
 

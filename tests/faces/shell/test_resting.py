@@ -29,13 +29,11 @@ def test_at_the_first_reset_the_person_is_told_and_asked() -> None:
     """Without a wish nothing is sent by itself, but a line that says until when is not left to grow stale."""
     with rest_world(SOON) as world:
         person = ShellPerson(world)
-        person.type("a long job")
-        person.wait_for(r"No agent is available\. The first reset is at")
+        person.type("a long job", shows=r"No agent is available\. The first reset is at")
         person.wait_for(r"demo rests until .* 1 not sent \(every agent rests\): Enter sends on")
         person.wait_for("The first reset has passed: Enter sends what waits")
         person.wait_for(r"(?m)^demo · 1 not sent \(the first reset has passed\): Enter sends on")
-        person.terminal.send("\r")
-        person.wait_for(r"(?s)demo > a long job.*demo > a long job\s+I begin")
+        person.press("\r", shows=r"(?s)demo > a long job.*demo > a long job\s+I begin")
         assert list_prompts(world, person.session()) == ["a long job", "a long job"]
 
 
@@ -54,15 +52,13 @@ def test_a_resting_turn_is_taken_up_with_its_message_once() -> None:
     """The shell that asked is gone and kept nothing: the journal has the message nobody answered."""
     with rest_world(LIMIT) as world:
         first = ShellPerson(world)
-        first.type("a long job")
-        first.wait_for("I begin")
+        first.begin("a long job")
         session = first.session()
         first.terminal.kill()
         wait_until(lambda: world.session(session).state.value == "ended", "the turn rests")
         second = ShellPerson(world, "resume", session[-8:])
         second.wait_for(r"waits: a long job\s+demo · demo rests until .* 1 not sent \(every agent rests\)")
-        second.type(f"/resume {session[-8:]}")
-        second.wait_for(r"(?s)It began with.*It began with")
+        second.type(f"/resume {session[-8:]}", shows=r"(?s)It began with.*It began with")
         second.terminal.wait_quiet(0.3)
         assert second.screen.count("waits: a long job") == 1
         third = ShellPerson(world, "resume", session[-8:])
@@ -85,16 +81,14 @@ def test_who_is_said_to_rest_no_longer_leaves_the_status_line_at_once() -> None:
         person = ShellPerson(world)
         person.type("a long job")
         person.wait_for(r"demo rests until .* 1 not sent \(every agent rests\): Enter sends on")
-        person.type("/limits clear demo")
-        person.wait_for(r"demo may be chosen again")
+        person.type("/limits clear demo", shows=r"demo may be chosen again")
         person.wait_for(r"(?m)^demo · 1 not sent \(every agent rests\)")
 
 
 def test_a_switch_to_an_agent_that_rests_says_who_answers_instead_and_why(world: RelayWorld) -> None:
     """The next message was said to go to the one that rests, and another answered it without a word."""
     person = ShellPerson(world)
-    person.type("out of room")
-    person.wait_for(r"(?s)Continuing with understudy.*understudy goes on")
+    person.type("out of room", shows=r"(?s)Continuing with understudy.*understudy goes on")
     person.wait_idle()
     person.type("/undo-handoff")
     person.wait_for(

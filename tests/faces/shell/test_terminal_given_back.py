@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.measured import measured
 from tests.support.real_terminal import Terminal
-from tests.support.relay_world import RelayWorld
+from tests.support.relay_world import RelayWorld, is_stopped
 from tests.support.shells import shell_world
 
 pytestmark = pytest.mark.size("test")
@@ -94,7 +94,7 @@ def test_a_stopped_shell_lends_its_terminal(login: Login, way: str) -> None:
         login.terminal.send("\x1a")
     else:
         os.kill(login.relay, signal.SIGTSTP)
-    login.terminal.wait_until(lambda: _is_stopped(login.relay), "the shell is stopped", limit_s=LIMIT_S)
+    login.terminal.wait_until(lambda: is_stopped(login.relay), "the shell is stopped", limit_s=LIMIT_S)
     login.terminal.pump(0.2)
     assert login.show_modes() == login.read_modes("before")
     assert login.terminal.modes_left_on() == []
@@ -107,8 +107,3 @@ def test_a_stopped_shell_lends_its_terminal(login: Login, way: str) -> None:
     login.terminal.wait_for("demo heard you", limit_s=LIMIT_S)
     login.terminal.send("/exit\r")
     login.assert_given_back()
-
-
-def _is_stopped(pid: int) -> bool:
-    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
-        return file.read().rpartition(")")[2].split()[0] == "T"

@@ -1,13 +1,17 @@
+"""What was typed and waits, or was typed before: kept on disk for its user alone, whatever stands there."""
+
 import json
 import os
 import resource
 import shutil
 import signal
 import stat
+from pathlib import Path
 
 import pytest
 
 from agent_relay.faces.shell._message_queue import MessageQueue
+from agent_relay.faces.shell._prompt import TypedHistory
 
 
 @pytest.fixture
@@ -37,21 +41,13 @@ def test_messages_keep_their_order_and_stand_on_disk_for_their_user_alone(folder
     assert (typed.first.text, len(typed)) == ("first", 2)
 
 
-def test_a_living_shells_messages_are_its_own(folder: str) -> None:
-    """Two shells in one repository must not send each other's words."""
-    living = _open(folder, "living")
-    living.add("mine")
-    second = _open(folder, "second")
-    assert second.take_over(folder) == 0
-    assert list(living) == ["mine"]
-
-
-def test_what_a_gone_shell_left_is_taken_over_once(folder: str) -> None:
-    """It is offered by the next shell, and by no third one."""
+def test_what_a_gone_shell_left_is_taken_over_once_and_of_a_living_one_nothing(folder: str) -> None:
+    """It is offered by the next shell, and by no third one; two shells must not send each other's words."""
     gone = _open(folder, "gone")
     gone.add("left behind")
-    gone.close()
     second, third = _open(folder, "second"), _open(folder, "third")
+    assert (second.take_over(folder), list(gone)) == (0, ["left behind"])
+    gone.close()
     assert second.take_over(folder) == 1
     assert list(second) == ["left behind"]
     assert third.take_over(folder) == 0
@@ -82,21 +78,22 @@ def test_a_file_of_an_earlier_version_is_read(folder: str) -> None:
     assert list(typed) == ["one", "three"]
 
 
-def test_a_shell_that_kept_nothing_leaves_no_file(folder: str) -> None:
-    """A folder that fills with empty files is somebody's to clean."""
+def test_what_was_sent_stands_in_no_file_any_more_nor_is_one_left(folder: str) -> None:
+    """People type secrets; and a folder that fills with empty files is somebody's to clean."""
     typed = _open(folder, "one")
-    typed.add("sent")
+    typed.add("the password is hunter2")
     typed.drop(typed.first.id)
+    assert not os.path.exists(f"{folder}/one.json")
     typed.close()
     assert os.listdir(folder) == []
 
 
-@pytest.mark.parametrize("torn", [b"", b'["half', b"{}", b"[1, null]", b"\xff\xfe", b"[" * 100_000])
-def test_a_torn_file_is_no_message(folder: str, torn: bytes) -> None:
+def test_a_torn_file_is_no_message(folder: str) -> None:
     """What a full disk left must not keep the next shell from opening."""
-    with open(f"{folder}/torn.json", "wb") as stream:
-        stream.write(torn)
-    assert _open(folder, "one").take_over(folder) == 0
+    for torn in (b"", b'["half', b"{}", b"[1, null]", b"\xff\xfe", b"[" * 100_000):
+        with open(f"{folder}/torn.json", "wb") as stream:
+            stream.write(torn)
+        assert _open(folder, "one").take_over(folder) == 0, torn[:10]
 
 
 def test_a_file_that_cannot_be_written_costs_no_message(folder: str) -> None:
@@ -135,9 +132,67 @@ def test_what_cannot_be_read_now_is_left_for_later(folder: str) -> None:
     assert os.path.exists(f"{folder}/large.json")
 
 
-def test_what_was_sent_stands_in_no_file_any_more(folder: str) -> None:
-    """People type secrets; a queue must not keep what it has handed over."""
-    typed = _open(folder, "one")
-    typed.add("the password is hunter2")
-    typed.drop(typed.first.id)
-    assert not os.path.exists(f"{folder}/one.json")
+def _redact(text: str) -> str:
+    return text.replace("hunter2", "[redacted: password]")
+
+
+def test_the_file_holds_no_secrets_and_is_the_users_alone(tmp_path: os.PathLike[str]) -> None:
+    """People paste keys into prompts; a history is read by backups and by whoever borrows the machine."""
+    path = f"{tmp_path}/history"
+    history = TypedHistory(path, _redact)
+    history.append_string("the password is hunter2")
+    assert "hunter2" not in Path(path).read_text("utf-8")
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+    assert list(TypedHistory(path, _redact).load_history_strings()) == [
+        "the password is [redacted: password]"
+    ]
+    assert history.get_strings() == ["the password is hunter2"]
+
+
+def test_entries_come_back_newest_first_with_their_lines(tmp_path: os.PathLike[str]) -> None:
+    """A message of several lines is one entry."""
+    path = f"{tmp_path}/history"
+    for entry in ("one", "two\nlines"):
+        TypedHistory(path, _redact).store_string(entry)
+    assert list(TypedHistory(path, _redact).load_history_strings()) == ["two\nlines", "one"]
+
+
+def test_what_is_no_entry_is_passed_over(tmp_path: os.PathLike[str]) -> None:
+    """A torn line must not cost the others, nor a link lead anywhere."""
+    path = f"{tmp_path}/history"
+    with open(path, "wb") as stream:
+        stream.write(b'"one"\n{"half\n7\n\xff\n"two"\n')
+    assert list(TypedHistory(path, _redact).load_history_strings()) == ["two", "one"]
+    os.rename(path, f"{tmp_path}/elsewhere")
+    os.symlink(f"{tmp_path}/elsewhere", path)
+    TypedHistory(path, _redact).store_string("not there")
+    assert b"not there" not in Path(f"{tmp_path}/elsewhere").read_bytes()
+
+
+def test_the_file_stays_bounded(tmp_path: os.PathLike[str]) -> None:
+    """Years of prompts must not make the shell slow to open."""
+    path = f"{tmp_path}/history"
+    with open(path, "wb") as stream:
+        stream.write(b"".join(b'"entry %d"\n' % number for number in range(5000)))
+    entries = list(TypedHistory(path, _redact).load_history_strings())
+    assert entries[0] == "entry 4999"
+    assert len(entries) == 1999
+    TypedHistory(path, _redact).store_string("x" * 30_000)
+    assert Path(path).read_bytes().count(b"\n") == 1999
+
+
+def test_a_file_that_has_grown_too_large_gives_its_newest_entries(tmp_path: os.PathLike[str]) -> None:
+    """Many long pastes must not cost a user their history for ever."""
+    path = f"{tmp_path}/history"
+    with open(path, "wb") as stream:
+        stream.write(b'"%s"\n' % (b"x" * 19_000) * 900 + b'"the newest"\n')
+    entries = list(TypedHistory(path, _redact).load_history_strings())
+    assert entries[0] == "the newest"
+    assert len(entries) == 442
+    assert os.path.getsize(path) < 9 << 20
+
+
+def test_a_pipe_in_its_place_is_not_waited_for(tmp_path: os.PathLike[str]) -> None:
+    """The shell opens whatever stands there."""
+    os.mkfifo(f"{tmp_path}/history")
+    assert list(TypedHistory(f"{tmp_path}/history", _redact).load_history_strings()) == []

@@ -28,9 +28,7 @@ def test_the_agents_windows_stand_in_the_line_after_its_first_turn(
 ) -> None:
     """One decides by them whether the next task is still for this agent; before it, nothing is known."""
     assert "5 h" not in person.screen
-    person.type("hello")
-    person.wait_for(r"(?m)^demo .*· 5 h 42 % \(resets .*\) · week 13 %")
-    person.type("/use understudy")
-    person.wait_for(r"(?m)^understudy$")
+    person.type("hello", shows=r"(?m)^demo .*· 5 h 42 % \(resets .*\) · week 13 %")
+    person.type("/use understudy", shows=r"(?m)^understudy$")
     other = ShellPerson(world)
     other.wait_for(r"(?m)^demo · 5 h 42 % \(resets .*\) · week 13 %")

@@ -2,8 +2,6 @@
 
 from datetime import UTC, datetime
 
-import pytest
-
 from agent_relay.domain.protocol.watch_output import RestingAgent, TokensUsed, WindowUsed, build_context
 from agent_relay.faces.watch.lines import (
     draw_gauge,
@@ -14,11 +12,9 @@ from agent_relay.faces.watch.lines import (
     render_short,
     render_tokens,
     render_turn,
-    render_unknown_rests,
     render_window,
 )
-from agent_relay.faces.watch.view import NO_FIGURES, build_session_view
-from tests.faces.watch.lives import BEGINNING, follow
+from tests.faces.watch.lives import BEGINNING, look_at
 
 NOW = datetime(2026, 11, 20, 18, 2, 10, tzinfo=UTC)
 
@@ -36,10 +32,7 @@ def test_a_clock_says_how_long_ago() -> None:
 
 def test_the_turn_under_way_is_shown_before_the_last_one() -> None:
     """Nobody asks how long the last one took while the next one hangs."""
-    busy = build_session_view(follow(*BEGINNING), None, NO_FIGURES, UTC)
-    first = build_session_view(follow(*BEGINNING[:4]), None, NO_FIGURES, UTC)
-    assert busy is not None
-    assert first is not None
+    busy, first = look_at(*BEGINNING), look_at(*BEGINNING[:4])
     assert render_turn(busy.now, NOW) == "turn 1, 1:30"
     assert (
         render_turn(busy.now.model_copy(update={"turn_since": "", "turn_s": 65.4}), NOW) == "last turn 1:05"
@@ -47,9 +40,9 @@ def test_the_turn_under_way_is_shown_before_the_last_one() -> None:
     assert render_turn(first.now, NOW) == ""
 
 
-@pytest.mark.parametrize(
-    ("counts", "cost", "text"),
-    [
+def test_tokens_are_told_by_kind_with_what_they_cost() -> None:
+    """An unknown price is said to be unknown, and so is that of a part."""
+    for counts, cost, text in (
         (
             (12, 1_200_000, 3, 19),
             "1.234",
@@ -57,18 +50,13 @@ def test_the_turn_under_way_is_shown_before_the_last_one() -> None:
         ),
         ((5, 0, 0, 5), ">0.5", "10 tokens: 5 in, 5 out · >$0.50"),
         ((0, 0, 0, 0), "", "0 tokens: none · cost unknown"),
-    ],
-)
-def test_tokens_are_told_by_kind_with_what_they_cost(
-    counts: tuple[int, int, int, int], cost: str, text: str
-) -> None:
-    """An unknown price is said to be unknown, and so is that of a part."""
-    given, cached, written, out = counts
-    tokens = TokensUsed(
-        input=given, cached=cached, cache_write=written, output=out, reasoning=0, total=sum(counts),
-        cost_usd=cost.removeprefix(">"), cost_is_whole=not cost.startswith(">"),
-    )  # fmt: skip
-    assert render_tokens(tokens) == text
+    ):
+        given, cached, written, out = counts
+        tokens = TokensUsed(
+            input=given, cached=cached, cache_write=written, output=out, reasoning=0, total=sum(counts),
+            cost_usd=cost.removeprefix(">"), cost_is_whole=not cost.startswith(">"),
+        )  # fmt: skip
+        assert render_tokens(tokens) == text
 
 
 def test_a_count_fits_where_there_is_no_room() -> None:
@@ -112,9 +100,3 @@ def test_steps_of_a_plan_have_signs_in_any_encoding() -> None:
     """A terminal that is not UTF-8 shows question marks else."""
     assert [get_mark(status, is_plain=False) for status in ("completed", "pending")] == ["✔", "○"]
     assert [get_mark(status, is_plain=True) for status in ("in_progress", "cancelled")] == [">", "/"]
-
-
-def test_why_nobody_can_tell_who_rests_is_a_line_and_nothing_else_is() -> None:
-    """Known and nobody rests is no news."""
-    assert render_unknown_rests("cannot read it") == "who rests is unknown: cannot read it"
-    assert render_unknown_rests("") == ""

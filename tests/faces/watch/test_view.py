@@ -1,6 +1,8 @@
-"""One view of everything under watch, and what leads from one moment to the next."""
+"""A journal as a watcher follows it, one view of all under watch, and what leads to the next moment."""
 
-from datetime import UTC
+from datetime import UTC, timedelta
+
+import pytest
 
 from agent_relay.domain.events import session as words
 from agent_relay.domain.events import work
@@ -16,13 +18,13 @@ from agent_relay.faces.watch.view import (
     NO_FIGURES,
     NO_STORY,
     Figures,
-    SessionView,
-    Story,
     View,
     build_session_view,
+    fold_story,
     list_changes,
 )
-from tests.faces.watch.lives import BEGINNING, follow
+from agent_relay.session.fold import ImpossibleEventError
+from tests.faces.watch.lives import BEGINNING, START, follow, lay, look_at
 
 LIVE = LiveSession(
     "S", 5, "L1", title="ada", rows=("hello", "key AKIAIOSFODNN7EXAMPLE"), context=build_context(61, 100)
@@ -32,16 +34,10 @@ TOKENS = TokensUsed(
 )
 
 
-def build(story: Story, live: LiveSession | None = None, figures: Figures = NO_FIGURES) -> SessionView:
-    found = build_session_view(story, live, figures, UTC)
-    assert found is not None
-    return found
-
-
 def test_a_session_at_work_is_shown_with_all_that_is_known() -> None:
     """State from the journal, screen from the daemon, figures from the agents' records: one view."""
     figures = Figures(TOKENS, (WatchPlanStep(text="write it", status="pending"),), "m2")
-    view = build(follow(*BEGINNING), replace(LIVE, trouble="no disk"), figures)
+    view = look_at(*BEGINNING, live=replace(LIVE, trouble="no disk"), figures=figures)
     now = view.now
     assert (now.session, now.state, now.agent, now.task) == ("S", "busy", "ada", "fix the parser")
     assert now.title == "fix the parser"
@@ -54,7 +50,7 @@ def test_a_session_at_work_is_shown_with_all_that_is_known() -> None:
 
 def test_a_screen_is_shown_without_the_secrets_on_it() -> None:
     """An agent prints `.env` files; a browser and a log are no places for them."""
-    screen = build(follow(*BEGINNING), LIVE).screen
+    screen = look_at(*BEGINNING, live=LIVE).screen
     assert screen is not None
     assert screen.rows[0] == "hello"
     assert "AKIAIOSFODNN7EXAMPLE" not in screen.rows[1]
@@ -62,9 +58,9 @@ def test_a_screen_is_shown_without_the_secrets_on_it() -> None:
 
 def test_a_screen_of_an_earlier_leg_or_a_dead_one_is_not_shown() -> None:
     """The successor's name over the predecessor's screen would be a lie."""
-    assert build(follow(*BEGINNING), replace(LIVE, leg="L0")).screen is None
-    ended = follow(*BEGINNING, words.LegEnded("L1", "exited", 0), words.SessionEnded("over"))
-    view = build(ended, LIVE)
+    assert look_at(*BEGINNING, live=replace(LIVE, leg="L0")).screen is None
+    ended = (words.LegEnded("L1", "exited", 0), words.SessionEnded("over"))
+    view = look_at(*BEGINNING, *ended, live=LIVE)
     assert view.screen is None
     assert (view.now.state, view.now.about) == ("ended", "over")
 
@@ -72,33 +68,27 @@ def test_a_screen_of_an_earlier_leg_or_a_dead_one_is_not_shown() -> None:
 def test_without_a_daemon_the_journal_says_how_full_a_context_was() -> None:
     """A watcher is not blind while there is no daemon."""
     noted = work.ContextNoted("L1", 800, 1000, "draft", "2026-11-20T18:00:40+00:00")
-    assert build(follow(*BEGINNING, noted)).now.context == build_context(800, 1000)
-    assert build(follow(*BEGINNING)).now.context is None
+    assert look_at(*BEGINNING, noted).now.context == build_context(800, 1000)
+    assert look_at(*BEGINNING).now.context is None
 
 
 def test_a_session_without_a_leg_or_a_journal_without_a_session_harms_nothing() -> None:
     """Journals are looked at from their first line on."""
-    assert build(follow(BEGINNING[0])).now.agent == ""
+    assert look_at(BEGINNING[0]).now.agent == ""
     assert build_session_view(NO_STORY, None, NO_FIGURES, UTC) is None
 
 
 def test_only_what_changed_is_told_again() -> None:
     """A stream that repeats itself cannot be read by people, and fills disks."""
-    story = follow(*BEGINNING)
-    before = View((build(story, LIVE),), (), is_daemon_here=True)
-    assert [event.type for event in list_changes(None, before)] == [
-        "daemon",
-        "resting",
-        *["event"] * 4,
-        "session",
-        "screen",
-    ]
+    before = View((look_at(*BEGINNING, live=LIVE),), (), is_daemon_here=True)
+    types = ["daemon", "resting", *["event"] * 4, "session", "screen"]
+    assert [event.type for event in list_changes(None, before)] == types
     assert list(list_changes(before, before)) == []
-    moved = View((build(story, replace(LIVE, rows=("bye",))),), (), is_daemon_here=True)
+    moved = View((look_at(*BEGINNING, live=replace(LIVE, rows=("bye",))),), (), is_daemon_here=True)
     assert [event.type for event in list_changes(before, moved)] == ["screen"]
-    later = follow(*BEGINNING, words.LegReady("L1"))
+    later = look_at(*BEGINNING, words.LegReady("L1"))
     rest = (RestingAgent(agent="ada", model="", scope="account", until=""),)
-    after = View((build(later),), rest, is_daemon_here=False)
+    after = View((later,), rest, is_daemon_here=False)
     assert [event.type for event in list_changes(before, after)] == ["daemon", "resting", "event", "session"]
     assert [event.model_dump() for event in list_changes(after, View((), rest))] == [
         {"type": "left", "session": "S"}
@@ -115,3 +105,50 @@ def test_that_nobody_can_tell_who_rests_is_told_and_so_is_that_it_is_known_again
     assert [event.model_dump() for event in list_changes(unknown, known)] == [
         {"type": "resting", "agents": (), "unknown": ""}
     ]
+
+
+def test_the_turn_clock_runs_from_the_first_work_to_the_next_rest() -> None:
+    """Who waits for an answer wants to know since when; an approval in between is part of it."""
+    story = follow(*BEGINNING, words.LegAsking("L1"), words.LegBusy("L1"))
+    assert story.turn_since == START + timedelta(seconds=40)
+    assert (story.turns, story.turn_s) == (1, None)
+    over = fold_story(story, lay([words.LegReady("L1")], known=7), UTC)
+    assert (over.turn_since, over.turn_s, over.turns) == (None, 30.0, 1)
+    assert over.since == START + timedelta(seconds=70)
+
+
+def test_a_limit_ends_the_turn_and_is_counted() -> None:
+    """How often one was hit is what a day's plan is made of."""
+    seen = words.SignalSeen("L1", "ada", "limit", "account", "hook", "session limit", decides=True)
+    story = follow(*BEGINNING, seen)
+    assert (story.limits, story.turn_since, story.turn_s) == (1, None, 10.0)
+
+
+def test_reading_on_is_reading_all_at_once() -> None:
+    """A watcher reads what was written since; it must not see another session for that."""
+    lines = lay([*BEGINNING, words.LegReady("L1"), words.LegBusy("L1")])
+    pieces = NO_STORY
+    for line in lines:
+        pieces = fold_story(pieces, [line], UTC)
+    assert pieces == fold_story(NO_STORY, lines, UTC)
+    assert fold_story(pieces, [], UTC) is pieces
+
+
+def test_what_comes_before_the_session_is_passed_over() -> None:
+    """A later version may begin its journals otherwise."""
+    assert fold_story(NO_STORY, lay([words.Unknown("later.event", {})]), UTC) == NO_STORY
+
+
+def test_the_newest_two_hundred_events_are_kept() -> None:
+    """A session of weeks must not grow a watcher's memory."""
+    turns = [words.LegReady("L1"), words.LegBusy("L1")] * 150
+    story = follow(*BEGINNING, *turns)
+    assert len(story.told) == 200
+    assert story.told[-1].number == 305
+    assert story.told[-1].text == "ada works"
+
+
+def test_a_journal_that_contradicts_itself_is_told() -> None:
+    """Showing a guess would be worse than showing nothing."""
+    with pytest.raises(ImpossibleEventError):
+        follow(words.LegReady("L1"))

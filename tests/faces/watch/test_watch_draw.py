@@ -17,8 +17,8 @@ from agent_relay.domain.protocol.watch_output import (
     build_context,
 )
 from agent_relay.faces.watch._layout import Frame, choose_next, draw
-from agent_relay.faces.watch.view import Figures, SessionView, View, build_session_view
-from tests.faces.watch.lives import BEGINNING, follow
+from agent_relay.faces.watch.view import Figures, SessionView, View
+from tests.faces.watch.lives import BEGINNING, look_at
 
 NOW = datetime(2026, 11, 20, 18, 2, 10, tzinfo=UTC)
 TOKENS = TokensUsed(
@@ -43,12 +43,8 @@ def build(name: str = "S", *bodies: Body, text: str = "x") -> SessionView:
     steps = tuple(
         WatchPlanStep(text=text, status="completed" if index < 8 else "in_progress") for index in range(12)
     )
-    view = build_session_view(follow(*BEGINNING, *bodies), live, Figures(TOKENS, steps, text), UTC)
-    assert view is not None
-    now = view.now.model_copy(
-        update={"session": name, "task": text, "title": text, "about": text, "agent": text}
-    )
-    return SessionView(now, view.screen, view.told)
+    words = {"session": name, **dict.fromkeys(("task", "title", "about", "agent"), text)}
+    return look_at(*BEGINNING, *bodies, live=live, figures=Figures(TOKENS, steps, text), **words)
 
 
 def draw_plain(view: View, rows: int, cols: int, *, chosen: str = "", is_plain: bool = False) -> list[str]:

@@ -10,8 +10,8 @@ from rich.text import Text
 from agent_relay.domain.events.work import BudgetNoted
 from agent_relay.domain.protocol.watch_output import LiveSession, TokensUsed, WindowUsed, build_context
 from agent_relay.faces.watch._layout import Frame, cut, draw, wrap
-from agent_relay.faces.watch.view import Figures, SessionView, View, build_session_view
-from tests.faces.watch.lives import BEGINNING, follow
+from agent_relay.faces.watch.view import Figures, SessionView, View
+from tests.faces.watch.lives import BEGINNING, look_at
 
 NOW = datetime(2026, 11, 20, 18, 2, 10, tzinfo=UTC)
 TOKENS = TokensUsed(
@@ -75,9 +75,7 @@ def build(name: str) -> SessionView:
         context=build_context(122_000, 200_000),
         windows=(window,),
     )
-    view = build_session_view(follow(*BEGINNING, NOTED), live, Figures(TOKENS, (), ""), UTC)
-    assert view is not None
-    return SessionView(view.now.model_copy(update={"session": name}), view.screen, view.told)
+    return look_at(*BEGINNING, NOTED, live=live, figures=Figures(TOKENS, (), ""), session=name)
 
 
 def draw_lines(rows: int, cols: int, *names: str) -> list[str]:

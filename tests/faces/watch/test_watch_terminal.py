@@ -60,8 +60,7 @@ def is_raw(person: Person) -> bool:
 def test_a_session_is_shown_with_its_screen_in_eighty_columns(world: WorkingWorld) -> None:
     """The smallest terminal people have shows who works, since when, and on what."""
     session = world.begin()
-    with seat(world, "watch", rows=24, cols=80) as person:
-        person.wait_for("ready | demo | Enter sends")
+    with seat(world, "watch", rows=24, cols=80, shows="ready | demo | Enter sends") as person:
         world.say(session, "hello")
         person.wait_for("* demo heard you")
         person.wait_for("demo waits for a prompt")
@@ -75,8 +74,7 @@ def test_a_session_is_shown_with_its_screen_in_eighty_columns(world: WorkingWorl
 def test_another_size_is_drawn_anew(world: WorkingWorld) -> None:
     """Windows are dragged, halves of screens swapped; wide ones have the screen beside the rest."""
     world.begin()
-    with seat(world, "watch", rows=24, cols=90) as person:
-        person.wait_for("ready | demo")
+    with seat(world, "watch", rows=24, cols=90, shows="ready | demo") as person:
         person.resize(50, 160)
         person.wait_until(lambda: person.emulator.text()[-1].strip() == KEYS, "the keys in the lowest row")
         assert "│ demo agent - a scripted agent" in person.text()
@@ -92,10 +90,8 @@ def test_several_sessions_are_listed_and_keys_choose(world: WorkingWorld) -> Non
         person.wait_until(lambda: person.text().count("ready ") >= 2, "both sessions")
         assert person.text().startswith(" agent-relay watch   2 sessions ")
         person.wait_for(f"── {first} ")
-        person.type(b"\x1b[B")
-        person.wait_for(f"── {second} ")
-        person.type(b"k")
-        person.wait_for(f"── {first} ")
+        person.type(b"\x1b[B", shows=f"── {second} ")
+        person.type(b"k", shows=f"── {first} ")
 
 
 def test_nothing_is_drawn_while_nothing_changes(world: WorkingWorld) -> None:
