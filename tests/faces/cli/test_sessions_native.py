@@ -136,16 +136,18 @@ def test_a_leg_of_our_own_is_not_listed(world: World) -> None:
 def test_a_session_that_cannot_be_read_is_told_of(world: World) -> None:
     """Left out in silence it would look lost; and one pipe there must not keep everybody from the list."""
     _plant_claude(world, "aaa", "paint it", at=1_780_000_001)
-    closed = f"{world.home}/.claude/projects/-p/bbb.jsonl"
+    closed, pipe = (f"{world.home}/.claude/projects/-p/{name}.jsonl" for name in ("bbb", "pipe"))
     os.makedirs(closed)
-    os.mkfifo(f"{world.home}/.claude/projects/-p/pipe.jsonl")
+    os.mkfifo(pipe)
     done = world.run("sessions", "--native")
     assert (done.status, len(done.out.splitlines())) == (0, 2)
-    why = f"cannot read the transcript {closed}: Is a directory"
-    assert done.err == f"agent-relay: a session of claude's is left out: {why}\n"
+    whys = {f"cannot read the transcript {closed}: Is a directory"}
+    whys.add(f"cannot read the transcript: {pipe} is not a regular file")
+    told = {f"agent-relay: a session of claude's is left out: {why}" for why in whys}
+    assert set(done.err.splitlines()) == told
     view = json.loads(world.run("sessions", "--native", "--json").out)
     assert [row["from"] for row in view["sessions"]] == ["claude:aaa"]
-    assert view["unread"] == [{"agent": "claude", "why": why}]
+    assert {(one["agent"], one["why"]) for one in view["unread"]} == {("claude", why) for why in whys}
     os.unlink(f"{world.home}/.claude/projects/-p/aaa.jsonl")
     assert world.run("sessions", "--native").out == (
         "No agent has a session of its own here that can be read.\n"
