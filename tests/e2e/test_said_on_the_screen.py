@@ -12,7 +12,7 @@ from tests.support.handoffs import write_screenplays
 from tests.support.mute_agent import mutable_world
 from tests.support.person import Person
 from tests.support.relay_world import RelayWorld
-from tests.support.seats import assert_given_back, seat, seated_world
+from tests.support.seats import PLAYS, assert_given_back, seat, seated_world
 
 REFUSED = {"limit": "Invalid API key", "resets_in_s": 0}
 SOON = {"limit": "You've hit your session limit", "resets_in_s": 15}
@@ -29,7 +29,7 @@ SCENES = [
 def world() -> Iterator[RelayWorld]:
     """A world whose first agent can be signed out, and has limits that are soon over."""
     with seated_world() as made:
-        write_screenplays(f"{made.folder}/plays", demo=SCENES)
+        write_screenplays(f"{made.folder}/plays", demo=SCENES, understudy=PLAYS["understudy"])
         yield made
 
 
