@@ -343,6 +343,10 @@ def read_terms(body: work.HandoffBegun) -> Terms:
     return msgspec.convert(body, Terms, from_attributes=True)
 
 
+# Has msgspec study the type while the module is loaded: two threads that do so at once crash the process.
+msgspec.json.Decoder(Terms)
+
+
 def _mark_handoff(
     handoff: Handoff | None, body: work.HandoffCancelled | work.DigestBegun | work.DigestEnded
 ) -> Handoff | None:

@@ -55,6 +55,9 @@ class ProxiedLeg(msgspec.Struct, frozen=True):
     certificates: tuple[str, ...] = ()
 
 
+_legs = msgspec.json.Decoder(ProxiedLeg)
+
+
 def create_secret() -> str:
     """Return a new secret for a leg's address."""
     return secrets.token_urlsafe(_SECRET_BYTES)
@@ -87,7 +90,7 @@ def read_proxied_leg(leg_folder: str) -> ProxiedLeg | None:
     """Read what the proxy has to know; `None` if the leg has no proxy, or its file cannot be trusted."""
     try:
         data = read_bounded(os.path.join(leg_folder, _ROUTES_FILE), limit_bytes=_LIMIT_BYTES)
-        return msgspec.json.decode(data, type=ProxiedLeg)
+        return _legs.decode(data)
     except (OSError, RelayError, msgspec.MsgspecError):
         return None
 

@@ -9,6 +9,7 @@ import logging
 import os
 import re
 import stat
+import threading
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
@@ -28,6 +29,8 @@ _log = logging.getLogger(__name__)
 
 LIMIT_BYTES = 1 << 20
 Model = TypeVar("Model", bound=Strict)
+# The first conversion into a type has msgspec study it, and two threads that do so at once crash the process.
+_ONE_AT_A_TIME = threading.Lock()
 
 
 def read_toml(path: str) -> dict[str, object]:
@@ -78,7 +81,8 @@ def parse_document(
     Raise ConfigurationError naming `path`, the first invalid key, and the page that describes its table.
     """
     try:
-        return model.parse(tables)
+        with _ONE_AT_A_TIME:
+            return model.parse(tables)
     except MistakeError as error:
         hint = f"See docs/{find_page(error.key.partition('.')[0])}.md."
         key = error.key or "the file as a whole"
